@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/visibility.hpp>
+
+#include <cudf/column/column.hpp>
+#include <cudf/table/table_view.hpp>
+
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+#include <memory>
+#include <vector>
+
+namespace cudf_arrow_bridge {
+
+/**
+ * @brief An imported column: owned storage and the rows of it that arrived.
+ *
+ * The buffers of `storage` are the producer's memory, adopted through a memory resource. A slice
+ * whose mask begins within a word keeps up to 31 rows before it; `offset` skips them, as in any
+ * slice of libcudf. `storage->null_count()` counts the nulls of the rows that arrived.
+ */
+struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
+  std::unique_ptr<cudf::column> storage;  ///< rows `[0, offset + size)`
+  cudf::size_type offset{0};              ///< rows of `storage` before the first one that arrived
+  cudf::size_type size{0};                ///< rows that arrived
+
+  /// @return A view of the rows that arrived; valid while `storage` lives
+  [[nodiscard]] cudf::column_view view() const;
+};
+
+/// An imported record batch; columns may have offsets of their own.
+struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
+  std::vector<imported_column> columns;
+  cudf::size_type num_rows{0};  ///< rows, also where there is no column
+
+  /// @return A view of all columns; valid while they live
+  [[nodiscard]] cudf::table_view view() const;
+};
+
+/**
+ * @brief Imports an array as an owning column over the producer's memory.
+ *
+ * Takes what the type table says. The structs are checked against each other before any pointer in
+ * them is followed; then `array` is moved and its `release` is called when the last buffer that
+ * came from it is freed, by whichever path ends.
+ *
+ * @note If this throws because of what it found in the structs, `array` is still the caller's;
+ * otherwise (out of memory, CUDA) it may have been moved and released. `array->array.release` tells.
+ *
+ * @throws cudf::data_type_error for a type that libcudf or this bridge does not take
+ * @throws std::invalid_argument for structs that contradict each other or the specification
+ * @throws std::overflow_error for more rows or offsets than `cudf::size_type` holds
+ *
+ * @param schema Schema of the array; only read
+ * @param array Array to adopt; released after success
+ * @param stream Made to wait for the array's event; conversions run on it
+ * @param mr Resource for converted buffers and for whatever grows later
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_column
+from_arrow_device_column(ArrowSchema const& schema,
+                         ArrowDeviceArray* array,
+                         cuda::stream_ref stream,
+                         rmm::device_async_resource_ref mr);
+
+/**
+ * @brief Imports a struct array as a table, its own offset and length applied to each column.
+ *
+ * @throws std::invalid_argument also if the schema is no struct or the struct itself has nulls
+ *
+ * @copydetails from_arrow_device_column
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_table
+from_arrow_device_table(ArrowSchema const& schema,
+                        ArrowDeviceArray* array,
+                        cuda::stream_ref stream,
+                        rmm::device_async_resource_ref mr);
+
+}  // namespace cudf_arrow_bridge

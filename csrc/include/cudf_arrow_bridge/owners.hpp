@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+
+#include <utility>
+
+namespace cudf_arrow_bridge {
+
+/**
+ * @brief Sole owner of one C struct of the Arrow C data interface.
+ *
+ * The struct is released when the owner goes, unless it was moved out before. A moved-from owner
+ * holds a released (empty) struct.
+ *
+ * @tparam Struct `ArrowSchema`, `ArrowArray` or `ArrowDeviceArray`
+ */
+template <typename Struct>
+class unique_struct {
+ public:
+  unique_struct() noexcept = default;
+
+  /// Takes the struct behind `source`, which is left released as the specification's move asks.
+  explicit unique_struct(Struct* source) noexcept : value_{*source}
+  {
+    release_callback(*source) = nullptr;
+  }
+
+  unique_struct(unique_struct&& other) noexcept : unique_struct{&other.value_} {}
+  unique_struct& operator=(unique_struct&& other) noexcept
+  {
+    if (this != &other) {
+      reset();
+      value_                         = other.value_;
+      release_callback(other.value_) = nullptr;
+    }
+    return *this;
+  }
+  unique_struct(unique_struct const&)            = delete;
+  unique_struct& operator=(unique_struct const&) = delete;
+  ~unique_struct() { reset(); }
+
+  [[nodiscard]] Struct* get() noexcept { return &value_; }
+  [[nodiscard]] Struct const* get() const noexcept { return &value_; }
+  Struct* operator->() noexcept { return &value_; }
+  Struct const* operator->() const noexcept { return &value_; }
+
+  /// @return Whether there is nothing (left) to release
+  [[nodiscard]] bool is_released() const noexcept { return release_callback(value_) == nullptr; }
+
+  /// Moves the struct to `destination`, whose former content is overwritten, not released.
+  void move_to(Struct* destination) noexcept
+  {
+    *destination             = value_;
+    release_callback(value_) = nullptr;
+  }
+
+  /// Releases the struct now.
+  void reset() noexcept
+  {
+    if (is_released()) { return; }
+    if constexpr (requires { value_.array; }) {
+      value_.array.release(&value_.array);
+    } else {
+      value_.release(&value_);
+    }
+    release_callback(value_) = nullptr;
+  }
+
+ private:
+  template <typename S>
+  static auto& release_callback(S& value) noexcept
+  {
+    if constexpr (requires { value.array; }) {
+      return value.array.release;
+    } else {
+      return value.release;
+    }
+  }
+
+  Struct value_{};
+};
+
+using unique_schema       = unique_struct<ArrowSchema>;       ///< Owner of one `ArrowSchema`
+using unique_array        = unique_struct<ArrowArray>;        ///< Owner of one `ArrowArray`
+using unique_device_array = unique_struct<ArrowDeviceArray>;  ///< Owner of one `ArrowDeviceArray`
+
+}  // namespace cudf_arrow_bridge

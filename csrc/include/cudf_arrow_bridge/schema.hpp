@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/owners.hpp>
+#include <cudf_arrow_bridge/visibility.hpp>
+
+#include <cudf/column/column_view.hpp>
+#include <cudf/table/table_view.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge {
+
+/// Key and value pairs of an Arrow schema's metadata, in order.
+using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
+
+/**
+ * @brief What Arrow's schema says of a column and a `cudf::column_view` does not.
+ *
+ * `children` follow Arrow's children: one for a list (its element), one a field for a struct, one
+ * for a dictionary (its values). Where there are fewer, defaults are used: "item" for elements and
+ * the position for fields.
+ */
+struct column_metadata {
+  std::string name;              ///< field name
+  bool nullable{true};           ///< never derived from the data: batches of a stream must agree
+  std::string timezone;          ///< of timestamps; empty: none
+  int precision{0};              ///< of decimals; 0: the most that the width holds
+  bool ordered{false};           ///< of dictionaries: whether the order of values has a meaning
+  key_value_metadata metadata;   ///< the field's own metadata, extension types included
+  std::vector<column_metadata> children;
+};
+
+/**
+ * @brief The Arrow schema of a column.
+ *
+ * Depends on types and metadata alone, never on data, nulls or sizes.
+ *
+ * @throws std::invalid_argument if the metadata has more children than the column, or a precision
+ *   that the decimal's width cannot hold
+ * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
+ *
+ * @param column Column to describe; no buffer is read
+ * @param metadata Names and parameters
+ * @return The schema, owned by the caller
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
+to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
+
+/**
+ * @brief The Arrow schema of a table: a struct that is not nullable, which marks a record batch.
+ *
+ * @throws std::invalid_argument as for a column, or if `columns` has more entries than the table
+ * @throws cudf::data_type_error as for a column
+ *
+ * @param table Table to describe; no buffer is read
+ * @param columns Names and parameters of the columns, in order
+ * @param metadata Metadata of the schema itself
+ * @return The schema, owned by the caller
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
+to_arrow_schema(cudf::table_view const& table,
+                std::vector<column_metadata> const& columns,
+                key_value_metadata const& metadata);
+
+}  // namespace cudf_arrow_bridge

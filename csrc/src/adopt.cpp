@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "adopt.hpp"
+
+#include <cuda/memory_resource>
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// What all copies of one adopting resource share.
+struct adoption {
+  std::shared_ptr<unique_device_array> owner;
+  void* memory;
+  bool host;
+  rmm::device_async_resource_ref upstream;
+  bool handed_out{false};
+};
+
+/**
+ * @brief Memory resource whose first allocation is foreign memory.
+ *
+ * `rmm::device_buffer` knows no other way to own memory than a resource that gave it out and takes
+ * it back. Whatever else is allocated (a buffer that grows) comes from upstream.
+ */
+class adopting_resource {
+ public:
+  explicit adopting_resource(adoption&& state)
+    : state_{std::make_shared<adoption>(std::move(state))}
+  {
+  }
+
+  void* allocate(cuda::stream_ref stream, std::size_t bytes, std::size_t alignment)
+  {
+    if (!std::exchange(state_->handed_out, true)) { return state_->memory; }
+    return state_->upstream.allocate(stream, bytes, alignment);
+  }
+
+  void deallocate(cuda::stream_ref stream,
+                  void* memory,
+                  std::size_t bytes,
+                  std::size_t alignment) noexcept
+  {
+    if (memory != state_->memory) {
+      state_->upstream.deallocate(stream, memory, bytes, alignment);
+      return;
+    }
+    if (!state_->host) { (void)cudaStreamSynchronize(stream.get()); }
+    state_->owner.reset();
+  }
+
+  void* allocate_sync(std::size_t bytes, std::size_t alignment)
+  {
+    return allocate(cuda::stream_ref{cudaStream_t{}}, bytes, alignment);
+  }
+
+  void deallocate_sync(void* memory, std::size_t bytes, std::size_t alignment) noexcept
+  {
+    deallocate(cuda::stream_ref{cudaStream_t{}}, memory, bytes, alignment);
+  }
+
+  bool operator==(adopting_resource const& other) const noexcept { return state_ == other.state_; }
+
+  friend void get_property(adopting_resource const&, cuda::mr::device_accessible) noexcept {}
+
+ private:
+  std::shared_ptr<adoption> state_;
+};
+
+}  // namespace
+
+rmm::device_buffer adopt(std::shared_ptr<unique_device_array> owner,
+                         void const* memory,
+                         std::int64_t size,
+                         bool host,
+                         cuda::stream_ref stream,
+                         rmm::device_async_resource_ref mr)
+{
+  if (size == 0) { return rmm::device_buffer{0, stream, mr}; }
+  auto resource =
+    adopting_resource{adoption{std::move(owner), const_cast<void*>(memory), host, mr}};
+  return rmm::device_buffer{static_cast<std::size_t>(size),
+                            stream,
+                            cuda::mr::any_resource<cuda::mr::device_accessible>{resource}};
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/owners.hpp>
+
+#include <rmm/device_buffer.hpp>
+
+#include <cuda/stream>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+
+/// What the buffers of a node are, in Arrow's order.
+enum class array_layout : std::int8_t {
+  null,       ///< none
+  fixed,      ///< validity, data
+  offsets32,  ///< validity, 32-bit offsets
+  string32,   ///< validity, 32-bit offsets, data
+  string64,   ///< validity, 64-bit offsets, data
+  validity    ///< validity alone
+};
+
+/// One array of an exported tree: exactly what its C struct will say.
+struct array_node {
+  static constexpr std::size_t no_dictionary = 0;  ///< the root is nobody's dictionary
+
+  array_layout layout{array_layout::null};
+  std::int64_t length{0};
+  std::int64_t null_count{0};
+  std::int64_t offset{0};
+  std::array<void const*, 3> buffers{};
+  std::array<bool, 3> converted{};
+  std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
+  std::size_t first_child{0};    ///< children stand side by side in the tree
+  std::size_t num_children{0};
+  std::size_t dictionary{no_dictionary};
+
+  [[nodiscard]] std::int64_t num_buffers() const noexcept;
+};
+
+/**
+ * @brief An exported column or table: immutable once built, shared by all C structs made from it.
+ */
+struct array_tree {
+  std::vector<array_node> nodes;  ///< the root first
+  memory_location location;
+  std::shared_ptr<void const> owner;              ///< of the source's buffers
+  std::vector<rmm::device_buffer> conversions;    ///< buffers that the export made itself
+
+  /// A handle for users on one node of `tree`.
+  static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
+  {
+    return {std::move(tree), node};
+  }
+
+  /// Makes one live C struct over `tree`, starting at `node`.
+  static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,
+                                      std::size_t node);
+};
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert.hpp"
+
+#include "convert_device.hpp"
+#include "convert_host.hpp"
+
+namespace cudf_arrow_bridge::detail {
+
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
+{
+  return where.host ? host::pack_bools(bools, size, where) : device::pack_bools(bools, size, where);
+}
+
+rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
+{
+  return where.host ? host::unpack_bools(range, where) : device::unpack_bools(range, where);
+}
+
+rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
+{
+  return where.host ? host::copy_bits(range, where) : device::copy_bits(range, where);
+}
+
+cudf::size_type count_nulls(bit_range const& range, placement const& where)
+{
+  return where.host ? host::count_nulls(range) : device::count_nulls(range, where);
+}
+
+rmm::device_buffer cast_values(void const* values,
+                               cudf::size_type size,
+                               cudf::type_id from,
+                               cudf::type_id to,
+                               placement const& where)
+{
+  return where.host ? host::cast_values(values, size, from, to, where)
+                    : device::cast_values(values, size, from, to, where);
+}
+
+rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
+{
+  return where.host ? host::copy_bytes(bytes, size, where)
+                    : rmm::device_buffer{
+                        bytes, static_cast<std::size_t>(size), where.stream, where.mr};
+}
+
+rmm::device_buffer zeros(std::int64_t size, placement const& where)
+{
+  return where.host ? host::zeros(size, where) : device::zeros(size, where);
+}
+
+std::int64_t read_offset(void const* offsets,
+                         std::int64_t index,
+                         std::int64_t width,
+                         bool host,
+                         cuda::stream_ref stream)
+{
+  auto const* source = static_cast<std::byte const*>(offsets) + index * width;
+  return host ? host::read_integer(source, width) : device::read_integer(source, width, stream);
+}
+
+}  // namespace cudf_arrow_bridge::detail

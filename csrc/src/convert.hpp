@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The few operations that touch data: each runs on the CPU for host memory and through libcudf's
+/// public algorithms for device memory.
+#pragma once
+
+#include <cudf/types.hpp>
+
+#include <rmm/device_buffer.hpp>
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+#include <cstdint>
+
+namespace cudf_arrow_bridge::detail {
+
+/// Where an operation's operands are and where its result goes.
+struct placement {
+  bool host;  ///< operands are pageable host memory; the result is `mr`'s all the same
+  cuda::stream_ref stream;
+  rmm::device_async_resource_ref mr;
+};
+
+/// A run of rows in a bitmask.
+struct bit_range {
+  void const* bits;    ///< first byte of the mask
+  std::int64_t begin;  ///< first bit
+  std::int64_t size;   ///< bits
+};
+
+/// Bytes that `bits` bits take.
+constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8; }
+
+/// Bools of one byte each to bits; any byte but 0 is true.
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
+
+/// Bits to bools of one byte each, 0 or 1.
+rmm::device_buffer unpack_bools(bit_range const& range, placement const& where);
+
+/// The bits of a range, moved so that the first is bit 0.
+rmm::device_buffer copy_bits(bit_range const& range, placement const& where);
+
+/// @return How many bits of a range are 0. On device memory this waits for the result.
+cudf::size_type count_nulls(bit_range const& range, placement const& where);
+
+/// Values of a fixed-width type to another one, with libcudf's meaning of the types.
+rmm::device_buffer cast_values(void const* values,
+                               cudf::size_type size,
+                               cudf::type_id from,
+                               cudf::type_id to,
+                               placement const& where);
+
+/// A copy, for buffers that stand too crooked in memory to be used in place.
+rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
+
+/// `size` bytes of zeros.
+rmm::device_buffer zeros(std::int64_t size, placement const& where);
+
+/// One offset of 4 or 8 bytes. On device memory this waits for the copy.
+std::int64_t read_offset(void const* offsets,
+                         std::int64_t index,
+                         std::int64_t width,
+                         bool host,
+                         cuda::stream_ref stream);
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "convert.hpp"
+
+/// The operations of convert.hpp on device memory, enqueued on the placement's stream.
+namespace cudf_arrow_bridge::detail::device {
+
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
+rmm::device_buffer unpack_bools(bit_range const& range, placement const& where);
+rmm::device_buffer copy_bits(bit_range const& range, placement const& where);
+cudf::size_type count_nulls(bit_range const& range, placement const& where);
+rmm::device_buffer cast_values(void const* values,
+                               cudf::size_type size,
+                               cudf::type_id from,
+                               cudf::type_id to,
+                               placement const& where);
+rmm::device_buffer zeros(std::int64_t size, placement const& where);
+std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream);
+
+}  // namespace cudf_arrow_bridge::detail::device

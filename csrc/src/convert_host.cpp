@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert_host.hpp"
+
+#include <cudf/utilities/error.hpp>
+
+#include <bit>
+#include <cstring>
+#include <span>
+
+namespace cudf_arrow_bridge::detail::host {
+namespace {
+
+/// Masks are read as words of 32 bits by libcudf, so they are allocated in whole words.
+constexpr std::int64_t word_bytes = 4;
+
+rmm::device_buffer allocate(std::int64_t size, placement const& where)
+{
+  return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr};
+}
+
+rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
+{
+  auto const size = (bytes_for_bits(bits) + word_bytes - 1) / word_bytes * word_bytes;
+  return host::zeros(size, where);
+}
+
+bool bit_at(std::uint8_t const* bits, std::int64_t index)
+{
+  return ((bits[index / 8] >> (index % 8)) & 1) != 0;
+}
+
+template <typename T>
+T load(void const* values, std::int64_t index)
+{
+  T value;
+  std::memcpy(&value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
+  return value;
+}
+
+template <typename From, typename To>
+rmm::device_buffer scale(void const* values,
+                         cudf::size_type size,
+                         To factor,
+                         placement const& where)
+{
+  auto result    = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, where);
+  auto const out = std::span{static_cast<To*>(result.data()), static_cast<std::size_t>(size)};
+  for (cudf::size_type i = 0; i < size; ++i) {
+    out[static_cast<std::size_t>(i)] = static_cast<To>(static_cast<To>(load<From>(values, i)) * factor);
+  }
+  return result;
+}
+
+}  // namespace
+
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
+{
+  auto result        = allocate_bits(size, where);
+  auto const* source = static_cast<std::uint8_t const*>(bools);
+  auto* bits         = static_cast<std::uint8_t*>(result.data());
+  for (cudf::size_type i = 0; i < size; ++i) {
+    auto const bit = static_cast<unsigned>(source[i] != 0) << (i % 8);
+    bits[i / 8]    = static_cast<std::uint8_t>(bits[i / 8] | bit);
+  }
+  return result;
+}
+
+rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
+{
+  auto result      = allocate(range.size, where);
+  auto const* bits = static_cast<std::uint8_t const*>(range.bits);
+  auto* bools      = static_cast<std::uint8_t*>(result.data());
+  for (std::int64_t i = 0; i < range.size; ++i) {
+    bools[i] = bit_at(bits, range.begin + i) ? 1 : 0;
+  }
+  return result;
+}
+
+rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
+{
+  auto result        = allocate_bits(range.size, where);
+  auto const* source = static_cast<std::uint8_t const*>(range.bits) + range.begin / 8;
+  auto* target       = static_cast<std::uint8_t*>(result.data());
+  auto const shift   = static_cast<unsigned>(range.begin % 8);
+  auto const needed  = bytes_for_bits(range.begin % 8 + range.size);
+  for (std::int64_t i = 0; i < bytes_for_bits(range.size); ++i) {
+    auto const low  = static_cast<unsigned>(source[i]) >> shift;
+    auto const high = i + 1 < needed ? static_cast<unsigned>(source[i + 1]) << (8 - shift) : 0U;
+    target[i]       = static_cast<std::uint8_t>(low | high);
+  }
+  return result;
+}
+
+cudf::size_type count_nulls(bit_range const& range)
+{
+  auto const* bits = static_cast<std::uint8_t const*>(range.bits);
+  auto valid       = std::int64_t{0};
+  auto i           = range.begin;
+  auto const end   = range.begin + range.size;
+  for (; i < end && i % 8 != 0; ++i) { valid += bit_at(bits, i) ? 1 : 0; }
+  for (; i + 64 <= end; i += 64) { valid += std::popcount(load<std::uint64_t>(bits + i / 8, 0)); }
+  for (; i < end; ++i) { valid += bit_at(bits, i) ? 1 : 0; }
+  return static_cast<cudf::size_type>(range.size - valid);
+}
+
+rmm::device_buffer cast_values(void const* values,
+                               cudf::size_type size,
+                               cudf::type_id from,
+                               cudf::type_id to,
+                               placement const& where)
+{
+  using cudf::type_id;
+  if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
+    return scale<std::int32_t, std::int64_t>(values, size, 86'400, where);
+  }
+  if (from == type_id::UINT8 && to == type_id::INT16) {
+    return scale<std::uint8_t, std::int16_t>(values, size, 1, where);
+  }
+  if (from == type_id::UINT16 && to == type_id::INT32) {
+    return scale<std::uint16_t, std::int32_t>(values, size, 1, where);
+  }
+  throw cudf::logic_error{"no such conversion on host memory"};
+}
+
+rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
+{
+  auto result = allocate(size, where);
+  if (size > 0) { std::memcpy(result.data(), bytes, static_cast<std::size_t>(size)); }
+  return result;
+}
+
+rmm::device_buffer zeros(std::int64_t size, placement const& where)
+{
+  auto result = allocate(size, where);
+  if (size > 0) { std::memset(result.data(), 0, static_cast<std::size_t>(size)); }
+  return result;
+}
+
+std::int64_t read_integer(void const* source, std::int64_t width)
+{
+  return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0);
+}
+
+}  // namespace cudf_arrow_bridge::detail::host

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_tree.hpp"
+#include "convert.hpp"
+
+#include <cudf_arrow_bridge/export.hpp>
+
+#include <stdexcept>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+using detail::array_layout;
+using detail::array_node;
+using detail::bytes_for_bits;
+
+array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree, std::size_t node)
+{
+  if (tree == nullptr) { throw std::invalid_argument{"the device array was released"}; }
+  return tree->nodes[node];
+}
+
+/// Bytes of the data that the strings up to the last row of a node take, from its last offset.
+std::int64_t string_bytes(array_node const& node, memory_location const& location)
+{
+  auto const width = node.layout == array_layout::string64 ? 8 : 4;
+  return detail::read_offset(node.buffers[1],
+                             node.offset + node.length,
+                             width,
+                             location.device_type == ARROW_DEVICE_CPU,
+                             cuda::stream_ref{cudaStream_t{}});
+}
+
+}  // namespace
+
+device_array::device_array(std::shared_ptr<detail::array_tree const> tree,
+                           std::size_t node) noexcept
+  : tree_{std::move(tree)}, node_{node}
+{
+}
+
+unique_device_array device_array::to_arrow() const
+{
+  node_of(tree_, node_);
+  return detail::array_tree::to_arrow(tree_, node_);
+}
+
+memory_location device_array::location() const
+{
+  node_of(tree_, node_);
+  return tree_->location;
+}
+
+std::int64_t device_array::length() const { return node_of(tree_, node_).length; }
+std::int64_t device_array::null_count() const { return node_of(tree_, node_).null_count; }
+std::int64_t device_array::offset() const { return node_of(tree_, node_).offset; }
+
+std::int64_t device_array::num_children() const
+{
+  return static_cast<std::int64_t>(node_of(tree_, node_).num_children);
+}
+
+device_array device_array::child(std::int64_t index) const
+{
+  if (index < 0 || index >= num_children()) {
+    throw std::out_of_range{"no child " + std::to_string(index)};
+  }
+  return {tree_, node_of(tree_, node_).first_child + static_cast<std::size_t>(index)};
+}
+
+bool device_array::has_dictionary() const
+{
+  return node_of(tree_, node_).dictionary != array_node::no_dictionary;
+}
+
+device_array device_array::dictionary() const
+{
+  if (!has_dictionary()) { throw std::invalid_argument{"not a dictionary"}; }
+  return {tree_, node_of(tree_, node_).dictionary};
+}
+
+std::vector<buffer_info> device_array::buffers() const
+{
+  auto const& node = node_of(tree_, node_);
+  auto const rows  = node.offset + node.length;
+  auto result      = std::vector<buffer_info>{};
+  auto const add   = [&](std::string_view name, std::int64_t size) {
+    auto const i        = result.size();
+    auto const* address = node.buffers[i];
+    result.push_back({name, address, address == nullptr ? 0 : size, !node.converted[i]});
+  };
+  if (node.layout == array_layout::null) { return result; }
+  add("validity", bytes_for_bits(rows));
+  switch (node.layout) {
+    case array_layout::fixed: add("data", bytes_for_bits(rows * node.element_bits)); break;
+    case array_layout::offsets32: add("offsets", (rows + 1) * 4); break;
+    case array_layout::string32:
+      add("offsets", (rows + 1) * 4);
+      add("data", string_bytes(node, tree_->location));
+      break;
+    case array_layout::string64:
+      add("offsets", (rows + 1) * 8);
+      add("data", string_bytes(node, tree_->location));
+      break;
+    default: break;
+  }
+  return result;
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_tree.hpp"
+#include "convert.hpp"
+#include "errors.hpp"
+
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <cudf/column/column_view.hpp>
+#include <cudf/dictionary/dictionary_column_view.hpp>
+#include <cudf/lists/lists_column_view.hpp>
+#include <cudf/strings/strings_column_view.hpp>
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace cudf_arrow_bridge {
+namespace detail {
+namespace {
+
+/// Rows of a column counted from the head of its buffers, whatever offset the column claims.
+struct row_range {
+  std::int64_t begin;
+  std::int64_t size;
+  std::int64_t null_count;  ///< -1: nobody knows
+};
+
+row_range own_rows(cudf::column_view const& column)
+{
+  return {column.offset(), column.size(), column.null_count()};
+}
+
+/// Rows that a parent imposes on a child. Counting the nulls of a part would mean reading the mask.
+row_range parent_rows(cudf::column_view const& child, std::int64_t begin, std::int64_t size)
+{
+  auto const whole = begin == 0 && size == child.size();
+  return {begin, size, child.null_count() == 0 || whole ? child.null_count() : -1};
+}
+
+void find_location(cudf::column_view const& column, std::optional<memory_location>& found)
+{
+  for (void const* buffer :
+       {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
+    if (buffer == nullptr) { continue; }
+    auto const location = locate(buffer);
+    if (found.value_or(location) != location) {
+      throw std::invalid_argument{"buffers of one export in different places: " +
+                                  to_string(*found) + " and " + to_string(location)};
+    }
+    found = location;
+  }
+  for (auto child = column.child_begin(); child != column.child_end(); ++child) {
+    find_location(*child, found);
+  }
+}
+
+memory_location location_of(std::span<cudf::column_view const> columns)
+{
+  if (!has_gpu()) { return {}; }
+  auto found = std::optional<memory_location>{};
+  for (auto const& column : columns) { find_location(column, found); }
+  return found.value_or(
+    memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()});
+}
+
+/// Fills the nodes of a tree from column views.
+class tree_builder {
+ public:
+  tree_builder(array_tree& tree, export_options const& options, placement const& where)
+    : tree_{tree}, options_{options}, where_{where}
+  {
+  }
+
+  /// Appends nodes that stand side by side.
+  std::size_t add_nodes(std::size_t count)
+  {
+    auto const first = tree_.nodes.size();
+    tree_.nodes.resize(first + count);
+    return first;
+  }
+
+  void fill(std::size_t index, cudf::column_view const& column, row_range const& rows)
+  {
+    auto node = array_node{};  // complete before it is stored: filling children moves the nodes
+    if (column.type().id() == cudf::type_id::EMPTY) {
+      node.length = node.null_count = rows.size;
+      tree_.nodes[index]            = node;
+      return;
+    }
+    auto const begin = fill_validity(node, column, rows);
+    auto const size  = node.offset + node.length;
+    switch (column.type().id()) {
+      case cudf::type_id::STRING: fill_string(node, column, begin, size); break;
+      case cudf::type_id::LIST: fill_list(node, column, begin, size); break;
+      case cudf::type_id::STRUCT: fill_struct(node, column, begin, size); break;
+      case cudf::type_id::DICTIONARY32: fill_dictionary(node, column, begin, size); break;
+      case cudf::type_id::BOOL8:
+        fill_converted(node, 1, pack_bools(row(column, begin), to_size_type(size), where_));
+        break;
+      case cudf::type_id::DURATION_DAYS:
+        fill_converted(node,
+                       64,
+                       cast_values(row(column, begin),
+                                   to_size_type(size),
+                                   cudf::type_id::DURATION_DAYS,
+                                   cudf::type_id::DURATION_SECONDS,
+                                   where_));
+        break;
+      default: fill_fixed(node, column, begin);
+    }
+    tree_.nodes[index] = node;
+  }
+
+  /// A record batch: a struct without a mask over columns that stand side by side.
+  void set_table(std::size_t index, std::int64_t rows, std::size_t first, std::size_t count)
+  {
+    auto& node        = tree_.nodes[index];
+    node.layout       = array_layout::validity;
+    node.length       = rows;
+    node.first_child  = first;
+    node.num_children = count;
+  }
+
+ private:
+  static cudf::size_type to_size_type(std::int64_t size)
+  {
+    return static_cast<cudf::size_type>(size);
+  }
+
+  static void const* row(cudf::column_view const& column, std::int64_t index)
+  {
+    auto const* head = column.head<std::byte>();
+    return head == nullptr ? nullptr
+                           : head + index * static_cast<std::int64_t>(cudf::size_of(column.type()));
+  }
+
+  static cudf::column_view child_of(cudf::column_view const& column, cudf::size_type index)
+  {
+    if (index >= column.num_children()) {
+      throw std::invalid_argument{"a nested column with " + std::to_string(column.num_children()) +
+                                  " children found, at least " + std::to_string(index + 1) +
+                                  " expected"};
+    }
+    return column.child(index);
+  }
+
+  void const* keep(rmm::device_buffer&& buffer)
+  {
+    return tree_.conversions.emplace_back(std::move(buffer)).data();
+  }
+
+  /// Sets length, offset, nulls and mask. @return The row at which the other buffers begin
+  std::int64_t fill_validity(array_node& node,
+                             cudf::column_view const& column,
+                             row_range const& rows)
+  {
+    node.length = rows.size;
+    auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
+    if (mask == nullptr || rows.null_count == 0 || rows.size == 0) { return rows.begin; }
+
+    node.null_count      = rows.null_count;
+    auto const within    = rows.begin % 8;
+    if (within != 0 && options_.compact) {
+      node.buffers[0]   = keep(copy_bits({mask, rows.begin, rows.size}, where_));
+      node.converted[0] = true;
+      return rows.begin;
+    }
+    node.buffers[0] = mask + rows.begin / 8;
+    node.offset     = within;
+    return rows.begin - within;
+  }
+
+  void fill_fixed(array_node& node, cudf::column_view const& column, std::int64_t begin)
+  {
+    node.layout       = array_layout::fixed;
+    node.buffers[1]   = row(column, begin);
+    node.element_bits = static_cast<std::int64_t>(cudf::size_of(column.type())) * 8;
+  }
+
+  void fill_converted(array_node& node, std::int64_t element_bits, rmm::device_buffer&& data)
+  {
+    node.layout       = array_layout::fixed;
+    node.buffers[1]   = keep(std::move(data));
+    node.converted[1] = true;
+    node.element_bits = element_bits;
+  }
+
+  /// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out.
+  void fill_offsets(array_node& node,
+                    std::optional<cudf::column_view> const& offsets,
+                    std::int64_t begin,
+                    std::int64_t size)
+  {
+    auto const width = offsets.has_value() && offsets->type().id() == cudf::type_id::INT64 ? 8 : 4;
+    if (offsets.has_value() && offsets->size() > begin + size) {
+      node.buffers[1] = offsets->head<std::byte>() + (offsets->offset() + begin) * width;
+      return;
+    }
+    if (size > 0) {
+      throw std::invalid_argument{
+        std::to_string(offsets.has_value() ? offsets->size() : 0) + " offsets found, " +
+        std::to_string(begin + size + 1) + " expected"};
+    }
+    node.buffers[1]   = keep(zeros(width, where_));
+    node.converted[1] = true;
+  }
+
+  void fill_string(array_node& node,
+                   cudf::column_view const& column,
+                   std::int64_t begin,
+                   std::int64_t size)
+  {
+    auto offsets = std::optional<cudf::column_view>{};
+    if (column.num_children() > 0) {
+      offsets = column.child(cudf::strings_column_view::offsets_column_index);
+    }
+    auto const large = offsets.has_value() && offsets->type().id() == cudf::type_id::INT64;
+    node.layout      = large ? array_layout::string64 : array_layout::string32;
+    fill_offsets(node, offsets, begin, size);
+    node.buffers[2] = column.head<void>();
+  }
+
+  void fill_list(array_node& node,
+                 cudf::column_view const& column,
+                 std::int64_t begin,
+                 std::int64_t size)
+  {
+    node.layout = array_layout::offsets32;
+    fill_offsets(node,
+                 child_of(column, cudf::lists_column_view::offsets_column_index),
+                 begin,
+                 size);
+    auto const element = child_of(column, cudf::lists_column_view::child_column_index);
+    node.num_children  = 1;
+    node.first_child   = add_nodes(1);
+    fill(node.first_child, element, own_rows(element));
+  }
+
+  void fill_struct(array_node& node,
+                   cudf::column_view const& column,
+                   std::int64_t begin,
+                   std::int64_t size)
+  {
+    node.layout       = array_layout::validity;
+    node.num_children = static_cast<std::size_t>(column.num_children());
+    node.first_child  = add_nodes(node.num_children);
+    for (cudf::size_type i = 0; i < column.num_children(); ++i) {
+      auto const child = column.child(i);
+      if (child.size() < begin + size) {
+        throw std::invalid_argument{"a struct's child of " + std::to_string(child.size()) +
+                                    " rows found, at least " + std::to_string(begin + size) +
+                                    " expected"};
+      }
+      fill(node.first_child + static_cast<std::size_t>(i), child, parent_rows(child, begin, size));
+    }
+  }
+
+  void fill_dictionary(array_node& node,
+                       cudf::column_view const& column,
+                       std::int64_t begin,
+                       std::int64_t size)
+  {
+    auto const indices = child_of(column, cudf::dictionary_column_view::indices_column_index);
+    if (indices.size() < begin + size) {
+      throw std::invalid_argument{std::to_string(indices.size()) +
+                                  " dictionary indices found, at least " +
+                                  std::to_string(begin + size) + " expected"};
+    }
+    fill_fixed(node, indices, begin);
+    auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index);
+    node.dictionary = add_nodes(1);
+    fill(node.dictionary, keys, own_rows(keys));
+  }
+
+  array_tree& tree_;
+  export_options const& options_;
+  placement const& where_;
+};
+
+/// Builds a tree over `columns`, with whatever root `fill_root` makes of them.
+template <typename FillRoot>
+std::shared_ptr<array_tree const> build_tree(std::span<cudf::column_view const> columns,
+                                             std::shared_ptr<void const> owner,
+                                             export_options const& options,
+                                             cuda::stream_ref stream,
+                                             rmm::device_async_resource_ref mr,
+                                             FillRoot fill_root)
+{
+  auto tree        = std::make_shared<array_tree>();
+  tree->owner      = std::move(owner);
+  tree->location   = location_of(columns);
+  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const where = placement{host, stream, host ? host_memory_resource() : mr};
+  auto builder     = tree_builder{*tree, options, where};
+  tree->nodes.reserve(columns.size() + 1);
+  fill_root(builder, builder.add_nodes(1));
+  // No event travels with the array, which tells consumers that the data is ready: so it must be.
+  if (!host) { RMM_CUDA_TRY(cudaStreamSynchronize(stream.get())); }
+  return tree;
+}
+
+}  // namespace
+}  // namespace detail
+
+device_array to_arrow_device(cudf::column_view const& column,
+                             std::shared_ptr<void const> owner,
+                             export_options const& options,
+                             cuda::stream_ref stream,
+                             rmm::device_async_resource_ref mr)
+{
+  auto tree = detail::build_tree(
+    {&column, 1}, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
+      builder.fill(root, column, detail::own_rows(column));
+    });
+  return detail::array_tree::handle(std::move(tree));
+}
+
+device_array to_arrow_device(cudf::table_view const& table,
+                             cudf::size_type num_rows,
+                             std::shared_ptr<void const> owner,
+                             export_options const& options,
+                             cuda::stream_ref stream,
+                             rmm::device_async_resource_ref mr)
+{
+  if (num_rows < 0 || (table.num_columns() > 0 && table.num_rows() != num_rows)) {
+    throw std::invalid_argument{std::to_string(num_rows) + " rows given, " +
+                                std::to_string(table.num_rows()) + " expected"};
+  }
+  auto const columns = std::vector<cudf::column_view>(table.begin(), table.end());
+  auto tree          = detail::build_tree(
+    columns, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
+      auto const first = builder.add_nodes(columns.size());
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        builder.fill(first + i, columns[i], detail::own_rows(columns[i]));
+      }
+      builder.set_table(root, num_rows, first, columns.size());
+    });
+  return detail::array_tree::handle(std::move(tree));
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <cudf/types.hpp>
+
+#include <cstdint>
+
+namespace cudf_arrow_bridge::detail {
+
+/// What an Arrow schema says of its own level, once its format string is parsed.
+struct parsed_type {
+  type_row const* row;
+  cudf::data_type column;     ///< libcudf's type, a decimal's scale included
+  std::int64_t num_buffers;   ///< that an array of this type has
+};
+
+/**
+ * @brief Parses one level of a schema.
+ *
+ * @throws std::invalid_argument for a released schema, a format string that the specification does
+ *   not know, or children that do not go with it
+ */
+parsed_type parse_type(ArrowSchema const& schema);
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parsed_type.hpp"
+
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <cudf/utilities/error.hpp>
+
+#include <nanoarrow/nanoarrow.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+using cudf::type_id;
+using enum crossing;
+
+constexpr auto rows = std::to_array<type_row>({
+  {"null", "n", type_id::EMPTY, zero_copy, zero_copy, "no buffers"},
+  {"int8", "c", type_id::INT8, zero_copy, zero_copy, ""},
+  {"int16", "s", type_id::INT16, zero_copy, zero_copy, ""},
+  {"int32", "i", type_id::INT32, zero_copy, zero_copy, ""},
+  {"int64", "l", type_id::INT64, zero_copy, zero_copy, ""},
+  {"uint8", "C", type_id::UINT8, zero_copy, zero_copy, ""},
+  {"uint16", "S", type_id::UINT16, zero_copy, zero_copy, ""},
+  {"uint32", "I", type_id::UINT32, zero_copy, zero_copy, ""},
+  {"uint64", "L", type_id::UINT64, zero_copy, zero_copy, ""},
+  {"float", "f", type_id::FLOAT32, zero_copy, zero_copy, ""},
+  {"double", "g", type_id::FLOAT64, zero_copy, zero_copy, ""},
+  {"bool", "b", type_id::BOOL8, converted, converted, "bits in Arrow, bytes in cuDF"},
+  {"date32", "tdD", type_id::TIMESTAMP_DAYS, zero_copy, zero_copy, ""},
+  {"timestamp[s]", "tss:", type_id::TIMESTAMP_SECONDS, zero_copy, zero_copy, "time zone kept"},
+  {"timestamp[ms]", "tsm:", type_id::TIMESTAMP_MILLISECONDS, zero_copy, zero_copy,
+   "time zone kept"},
+  {"timestamp[us]", "tsu:", type_id::TIMESTAMP_MICROSECONDS, zero_copy, zero_copy,
+   "time zone kept"},
+  {"timestamp[ns]", "tsn:", type_id::TIMESTAMP_NANOSECONDS, zero_copy, zero_copy,
+   "time zone kept"},
+  {"duration[s]", "tDs", type_id::DURATION_SECONDS, zero_copy, zero_copy, ""},
+  {"duration[ms]", "tDm", type_id::DURATION_MILLISECONDS, zero_copy, zero_copy, ""},
+  {"duration[us]", "tDu", type_id::DURATION_MICROSECONDS, zero_copy, zero_copy, ""},
+  {"duration[ns]", "tDn", type_id::DURATION_NANOSECONDS, zero_copy, zero_copy, ""},
+  {"duration[s]", "tDs", type_id::DURATION_DAYS, converted, unsupported,
+   "Arrow has no duration in days: counted in seconds"},
+  {"decimal32", "d:", type_id::DECIMAL32, zero_copy, zero_copy, "precision kept"},
+  {"decimal64", "d:", type_id::DECIMAL64, zero_copy, zero_copy, "precision kept"},
+  {"decimal128", "d:", type_id::DECIMAL128, zero_copy, zero_copy, "precision kept"},
+  {"string", "u", type_id::STRING, zero_copy, zero_copy, "32-bit offsets"},
+  {"large_string", "U", type_id::STRING, zero_copy, zero_copy, "64-bit offsets"},
+  {"list", "+l", type_id::LIST, zero_copy, zero_copy, ""},
+  {"struct", "+s", type_id::STRUCT, zero_copy, zero_copy, ""},
+  {"dictionary", "", type_id::DICTIONARY32, zero_copy, zero_copy,
+   "unsigned indices too wide for the signed type are widened on import"},
+  {"halffloat", "e", type_id::EMPTY, unsupported, unsupported, ""},
+  {"date64", "tdm", type_id::EMPTY, unsupported, unsupported, ""},
+  {"time32[s]", "tts", type_id::EMPTY, unsupported, unsupported, ""},
+  {"time32[ms]", "ttm", type_id::EMPTY, unsupported, unsupported, ""},
+  {"time64[us]", "ttu", type_id::EMPTY, unsupported, unsupported, ""},
+  {"time64[ns]", "ttn", type_id::EMPTY, unsupported, unsupported, ""},
+  {"month_interval", "tiM", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
+  {"day_time_interval", "tiD", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
+  {"month_day_nano_interval", "tin", type_id::EMPTY, unsupported, unsupported,
+   "cuDF has no such type"},
+  {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
+  {"binary", "z", type_id::EMPTY, unsupported, unsupported, ""},
+  {"large_binary", "Z", type_id::EMPTY, unsupported, unsupported, ""},
+  {"binary_view", "vz", type_id::EMPTY, unsupported, unsupported, ""},
+  {"string_view", "vu", type_id::EMPTY, unsupported, unsupported, ""},
+  {"fixed_size_binary", "w:", type_id::EMPTY, unsupported, unsupported, ""},
+  {"large_list", "+L", type_id::EMPTY, unsupported, unsupported, ""},
+  {"list_view", "+vl", type_id::EMPTY, unsupported, unsupported, ""},
+  {"large_list_view", "+vL", type_id::EMPTY, unsupported, unsupported, ""},
+  {"fixed_size_list", "+w:", type_id::EMPTY, unsupported, unsupported, ""},
+  {"map", "+m", type_id::EMPTY, unsupported, unsupported, ""},
+  {"sparse_union", "+us:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
+  {"dense_union", "+ud:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
+  {"run_end_encoded", "+r", type_id::EMPTY, unsupported, unsupported, ""},
+});
+
+/// A format that ends in a colon stands for all its parameters.
+bool has_format(type_row const& row, std::string_view format)
+{
+  return row.format.ends_with(':') ? format.starts_with(row.format) : format == row.format;
+}
+
+template <typename Predicate>
+type_row const* find_row(Predicate predicate)
+{
+  auto const found = std::find_if(rows.begin(), rows.end(), predicate);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+type_row const* find_named(std::string_view name)
+{
+  return find_row([name](auto const& row) { return row.arrow == name; });
+}
+
+}  // namespace
+
+detail::parsed_type detail::parse_type(ArrowSchema const& schema)
+{
+  ArrowSchemaView view{};
+  ArrowError error{};
+  if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
+    throw std::invalid_argument{ArrowErrorMessage(&error)};
+  }
+  auto const format  = std::string_view{schema.format};
+  auto const decimal = format.starts_with("d:");
+  auto const* row    = schema.dictionary != nullptr ? find_named("dictionary")
+                       : decimal ? find_named("decimal" + std::to_string(view.decimal_bitwidth))
+                                 : find_row([&](auto const& r) { return has_format(r, format); });
+  if (row == nullptr) {
+    throw std::invalid_argument{"unknown Arrow format string '" + std::string{format} + "'"};
+  }
+  auto const buffers = std::count_if(
+    std::begin(view.layout.buffer_type), std::end(view.layout.buffer_type), [](auto type) {
+      return type != NANOARROW_BUFFER_TYPE_NONE;
+    });
+  auto const is_decimal_column = decimal && row->column != type_id::EMPTY;
+  return {row,
+          is_decimal_column ? cudf::data_type{row->column, -view.decimal_scale}
+                            : cudf::data_type{row->column},
+          buffers};
+}
+
+std::span<type_row const> type_table() noexcept { return rows; }
+
+type_row const& import_row(ArrowSchema const& schema) { return *detail::parse_type(schema).row; }
+
+type_row const& export_row(cudf::type_id type, bool large_offsets)
+{
+  if (type == type_id::STRING) { return *find_named(large_offsets ? "large_string" : "string"); }
+  auto const* row =
+    find_row([type](auto const& r) { return r.column == type && r.on_export != unsupported; });
+  if (row == nullptr) {
+    throw cudf::data_type_error{"Arrow has no type for libcudf's type id " +
+                                std::to_string(static_cast<int>(type))};
+  }
+  return *row;
+}
+
+}  // namespace cudf_arrow_bridge

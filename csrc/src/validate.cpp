@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate.hpp"
+
+#include "parsed_type.hpp"
+
+#include <cudf/types.hpp>
+
+#include <limits>
+#include <string>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// Deeper than any real schema; stops a hostile one that contains itself.
+constexpr int max_depth = 64;
+
+constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
+
+parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
+{
+  auto const type = [&] {
+    try {
+      return parse_type(schema);
+    } catch (std::invalid_argument const& error) {
+      fail_invalid(path, error.what());
+    }
+  }();
+  if (type.row->on_import == crossing::unsupported) {
+    auto message =
+      "the Arrow type '" + std::string{type.row->arrow} + "' found, which is not supported";
+    if (!type.row->note.empty()) { message += ": " + std::string{type.row->note}; }
+    fail<cudf::data_type_error>(path, message);
+  }
+  return type;
+}
+
+void check_sizes(ArrowArray const& array, column_path const& path)
+{
+  if (array.length < 0) {
+    fail_invalid(path, "length " + std::to_string(array.length) + " found, at least 0 expected");
+  }
+  if (array.offset < 0) {
+    fail_invalid(path, "offset " + std::to_string(array.offset) + " found, at least 0 expected");
+  }
+  if (array.offset > std::numeric_limits<std::int64_t>::max() - array.length) {
+    fail_invalid(path, "offset and length overflow 64 bits together");
+  }
+  if (array.length >= max_rows) {
+    fail<std::overflow_error>(path,
+                              std::to_string(array.length) + " rows found, at most " +
+                                std::to_string(max_rows - 1) +
+                                " expected: import it as a stream of smaller arrays");
+  }
+  if (array.null_count < -1 || array.null_count > array.length) {
+    fail_invalid(path,
+                 "null count " + std::to_string(array.null_count) + " found, -1 to " +
+                   std::to_string(array.length) + " expected");
+  }
+}
+
+void check_buffers(parsed_type const& type, ArrowArray const& array, column_path const& path)
+{
+  if (array.n_buffers != type.num_buffers) {
+    fail_invalid(path,
+                 std::to_string(array.n_buffers) + " buffers found, " +
+                   std::to_string(type.num_buffers) + " expected");
+  }
+  if (type.num_buffers == 0) { return; }
+  if (array.buffers == nullptr) { fail_invalid(path, "a null array of buffers found"); }
+  if (array.null_count > 0 && array.buffers[0] == nullptr) {
+    fail_invalid(path,
+                 "no validity buffer found, one expected for " + std::to_string(array.null_count) +
+                   " nulls");
+  }
+  // Strings may all be empty, so only the second buffer (data or offsets) must exist.
+  if (type.num_buffers > 1 && array.length > 0 && array.buffers[1] == nullptr) {
+    fail_invalid(path,
+                 "a missing buffer 1 found, which " + std::to_string(array.length) +
+                   " rows cannot do without");
+  }
+}
+
+void check_tree(ArrowSchema const& schema,
+                ArrowArray const& array,
+                column_path const& path,
+                int depth)
+{
+  if (depth > max_depth) {
+    fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
+  }
+  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+  auto const type = supported_type(schema, path);
+  check_sizes(array, path);
+  check_buffers(type, array, path);
+
+  if (array.n_children != schema.n_children) {
+    fail_invalid(path,
+                 std::to_string(array.n_children) + " children found, " +
+                   std::to_string(schema.n_children) + " expected");
+  }
+  if (array.n_children > 0 && array.children == nullptr) {
+    fail_invalid(path, "a null array of children found");
+  }
+  auto const is_list = type.column.id() == cudf::type_id::LIST;
+  for (std::int64_t i = 0; i < array.n_children; ++i) {
+    auto const& child_schema = *schema.children[i];
+    auto const* name         = child_schema.name == nullptr ? "" : child_schema.name;
+    auto const child_path    = column_path{path, is_list ? "[]" : name};
+    if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
+    check_tree(child_schema, *array.children[i], child_path, depth + 1);
+    if (!is_list && array.children[i]->length < array.offset + array.length) {
+      fail_invalid(child_path,
+                   std::to_string(array.children[i]->length) + " rows found, at least " +
+                     std::to_string(array.offset + array.length) + " expected by the struct");
+    }
+  }
+  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
+    fail_invalid(path,
+                 array.dictionary == nullptr ? "no dictionary found, one expected"
+                                             : "a dictionary found, none expected");
+  }
+  if (array.dictionary != nullptr) {
+    check_tree(*schema.dictionary, *array.dictionary, path, depth + 1);
+  }
+}
+
+}  // namespace
+
+void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{
+  check_tree(schema, array, path, 0);
+}
+
+}  // namespace cudf_arrow_bridge::detail
