@@ -323,16 +323,11 @@ device_array to_arrow_device(cudf::column_view const& column,
 }
 
 device_array to_arrow_device(cudf::table_view const& table,
-                             cudf::size_type num_rows,
                              std::shared_ptr<void const> owner,
                              export_options const& options,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
 {
-  if (num_rows < 0 || (table.num_columns() > 0 && table.num_rows() != num_rows)) {
-    throw std::invalid_argument{std::to_string(num_rows) + " rows given, " +
-                                std::to_string(table.num_rows()) + " expected"};
-  }
   auto const columns = std::vector<cudf::column_view>(table.begin(), table.end());
   auto tree          = detail::build_tree(
     columns, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
@@ -340,7 +335,7 @@ device_array to_arrow_device(cudf::table_view const& table,
       for (std::size_t i = 0; i < columns.size(); ++i) {
         builder.fill(first + i, columns[i], detail::own_rows(columns[i]));
       }
-      builder.set_table(root, num_rows, first, columns.size());
+      builder.set_table(root, table.num_rows(), first, columns.size());
     });
   return detail::array_tree::handle(std::move(tree));
 }

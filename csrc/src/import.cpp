@@ -444,7 +444,7 @@ cudf::table_view imported_table::view() const
   auto views = std::vector<cudf::column_view>{};
   views.reserve(columns.size());
   for (auto const& column : columns) { views.push_back(column.view()); }
-  return cudf::table_view{views};
+  return cudf::table_view{views, num_rows};
 }
 
 imported_column from_arrow_device_column(ArrowSchema const& schema,

@@ -176,4 +176,12 @@ unique_schema to_arrow_schema(cudf::table_view const& table,
   return schema;
 }
 
+unique_schema copy_schema(ArrowSchema const& schema)
+{
+  if (schema.release == nullptr) { throw std::invalid_argument{"the schema was released"}; }
+  unique_schema copy;
+  check(ArrowSchemaDeepCopy(&schema, copy.get()));
+  return copy;
+}
+
 }  // namespace cudf_arrow_bridge

@@ -113,10 +113,7 @@ to_arrow_device(cudf::column_view const& column,
 /**
  * @brief Exports a table as a struct array, likewise.
  *
- * @throws std::invalid_argument also if `num_rows` is not the size of the table's columns
- *
- * @param table Table to export
- * @param num_rows Rows, which a table without columns cannot tell
+ * @param table Table to export; its number of rows counts also where it has no columns
  * @param owner As above
  * @param options As above
  * @param stream As above
@@ -124,7 +121,6 @@ to_arrow_device(cudf::column_view const& column,
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::table_view const& table,
-                cudf::size_type num_rows,
                 std::shared_ptr<void const> owner,
                 export_options const& options,
                 cuda::stream_ref stream,

@@ -65,4 +65,14 @@ to_arrow_schema(cudf::table_view const& table,
                 std::vector<column_metadata> const& columns,
                 key_value_metadata const& metadata);
 
+/**
+ * @brief A deep copy of a schema.
+ *
+ * @throws std::invalid_argument for a released schema
+ *
+ * @param schema Schema to copy
+ * @return The copy, owned by the caller
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema copy_schema(ArrowSchema const& schema);
+
 }  // namespace cudf_arrow_bridge

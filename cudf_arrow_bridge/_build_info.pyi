@@ -1,0 +1,5 @@
+from typing import Final
+
+VERSION: Final[str]
+LIBCUDF_VERSION: Final[str]
+CUDA_MAJOR: Final[int]
