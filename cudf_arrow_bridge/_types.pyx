@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core's type table, for Python."""
+
+from cython.operator cimport dereference
+
+from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._capsules cimport schema_from_capsule
+
+from pylibcudf.types import TypeId
+
+
+cdef str decode(_core.string_view text):
+    return text.data()[:text.size()].decode()
+
+
+cdef dict to_dict(const _core.type_row& row):
+    return {
+        "arrow": decode(row.arrow),
+        "format": decode(row.format),
+        "type_id": TypeId(<int>row.column),
+        "on_export": _core.crossing(<int>row.on_export).name,
+        "on_import": _core.crossing(<int>row.on_import).name,
+        "note": decode(row.note),
+    }
+
+
+def rows() -> list[dict]:
+    """All rows of the type table."""
+    cdef _core.type_rows table = _core.type_table()
+    return [to_dict(table[i]) for i in range(table.size())]
+
+
+def import_row(object capsule) -> dict:
+    """The row that says how arrays of a schema's top level are imported."""
+    return to_dict(_core.import_row(dereference(schema_from_capsule(capsule))))
