@@ -22,6 +22,7 @@ from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
+    "category_values",
     "codes_dtype",
     "columns_of",
     "compatible_timezone",
@@ -129,3 +130,8 @@ def codes_dtype(dtype: cudf.CategoricalDtype) -> np.dtype[Any]:
 def compatible_timezone(dtype: Any) -> Any:
     """Return a ``DatetimeTZDtype`` whose zone is one that cuDF takes."""
     return get_compatible_timezone(dtype)
+
+
+def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
+    """Return the column of a category's values."""
+    return dtype.categories._column
