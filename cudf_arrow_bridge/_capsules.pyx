@@ -4,12 +4,12 @@
 A capsule is made around an empty struct and filled last, so that a failure halfway leaks nothing.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer,
     PyCapsule_IsValid,
     PyCapsule_New,
 )
+from libc.stdlib cimport calloc, free
 
 from cudf_arrow_bridge._core cimport (
     ARROW_DEVICE_CPU,
@@ -30,14 +30,14 @@ cdef void destroy_schema(object capsule) noexcept:
     cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, SCHEMA)
     if schema.release != NULL:
         schema.release(schema)
-    PyMem_RawFree(schema)
+    free(schema)
 
 
 cdef void destroy_array(object capsule) noexcept:
     cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, ARRAY)
     if array.release != NULL:
         array.release(array)
-    PyMem_RawFree(array)
+    free(array)
 
 
 cdef void destroy_device_array(object capsule) noexcept:
@@ -46,11 +46,11 @@ cdef void destroy_device_array(object capsule) noexcept:
     )
     if array.array.release != NULL:
         array.array.release(&array.array)
-    PyMem_RawFree(array)
+    free(array)
 
 
 cdef void* allocate(size_t size) except NULL:
-    cdef void* memory = PyMem_RawCalloc(1, size)
+    cdef void* memory = calloc(1, size)
     if memory == NULL:
         raise MemoryError
     return memory

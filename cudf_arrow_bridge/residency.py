@@ -3,33 +3,17 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING
+
+from ._memory import device_type, has_gpu
 
 if TYPE_CHECKING:
     import pylibcudf as plc
 
-__all__ = ["ARROW_DEVICE_CPU", "ARROW_DEVICE_CUDA", "device_type", "has_driver", "is_host_memory"]
+__all__ = ["device_type", "has_gpu", "is_host_memory"]
 
-ARROW_DEVICE_CPU = 1
-ARROW_DEVICE_CUDA = 2
-
-
-@cache
-def has_driver() -> bool:
-    """Say whether a CUDA driver can be loaded here."""
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    return True
-
-
-def device_type(ptr: int) -> int:
-    """Return the ``ArrowDeviceType`` of the memory at an address."""
-    return ARROW_DEVICE_CUDA if has_driver() else ARROW_DEVICE_CPU
+_ARROW_DEVICE_CPU = 1
 
 
 def is_host_memory(*columns: plc.Column) -> bool:
@@ -38,8 +22,8 @@ def is_host_memory(*columns: plc.Column) -> bool:
     Columns without any buffer live wherever new columns are made: on the GPU if there is one.
     """
     for pointer in _pointers(columns):
-        return device_type(pointer) == ARROW_DEVICE_CPU
-    return not has_driver()
+        return device_type(pointer) == _ARROW_DEVICE_CPU
+    return not has_gpu()
 
 
 def _pointers(columns: Iterable[plc.Column]) -> Iterator[int]:
