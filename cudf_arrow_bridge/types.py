@@ -14,11 +14,6 @@ __all__ = ["Crossing", "How", "describe"]
 
 How = Literal["zero-copy", "converted", "unsupported"]
 
-_HOW: dict[str, How] = {
-    "zero_copy": "zero-copy",
-    "converted": "converted",
-    "unsupported": "unsupported",
-}
 _SEVERITY: tuple[How, ...] = ("zero-copy", "converted", "unsupported")
 
 #: What a frame makes of libcudf types that cuDF has no dtype for.
@@ -66,7 +61,7 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     if isinstance(arrow_type, pa.BaseExtensionType):
         arrow_type = arrow_type.storage_type
     row = _types.import_row(pa.field("", arrow_type).__arrow_c_schema__())
-    how = _HOW[row["on_import"]]
+    how: How = row["on_import"]
     if how == "unsupported":
         return Crossing("-", how, row["note"] or f"{row['arrow']} is not supported")
     type_id = row["type_id"].name
