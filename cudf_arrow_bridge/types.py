@@ -65,19 +65,15 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     if how == "unsupported":
         return Crossing("-", how, row["note"] or f"{row['arrow']} is not supported")
     type_id = row["type_id"].name
-    cudf_type, frame_how, frame_note = _IN_FRAMES.get(
-        type_id, (_dtype(type_id, arrow_type), how, "")
-    )
-    found = [Crossing(cudf_type, _worse(how, frame_how), frame_note or row["note"])]
+    if type_id in _IN_FRAMES:
+        found = [Crossing(*_IN_FRAMES[type_id])]
+    else:
+        found = [Crossing(_dtype(type_id, arrow_type), how, row["note"])]
     found.extend(describe(child) for child in _children(arrow_type))
     worst = max(found, key=lambda crossing: _SEVERITY.index(crossing.how))
     if worst.how == "unsupported":
         return worst
-    return Crossing(cudf_type, worst.how, worst.note)
-
-
-def _worse(left: How, right: How) -> How:
-    return max(left, right, key=_SEVERITY.index)
+    return Crossing(found[0].cudf_type, worst.how, worst.note)
 
 
 def _children(arrow_type: pa.DataType) -> Iterator[pa.DataType]:
