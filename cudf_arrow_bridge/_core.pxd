@@ -140,6 +140,10 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
     ) except +libcudf_exception_handler
 
 
+cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" nogil:
+    void drain_releases() noexcept
+
+
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass imported_column:
         unique_ptr[column] storage

@@ -31,6 +31,9 @@ cdef extern from "_python_owner.hpp" namespace "cudf_arrow_bridge":
 
 
 def _interpreter_is_going():
+    # While releases can still take the GIL, for producers written in Python.
+    with nogil:
+        _core.drain_releases()
     store_interpreter_is_going(True)
 
 

@@ -2,8 +2,8 @@
 #include "adopt.hpp"
 
 #include <cuda/memory_resource>
-#include <cuda_runtime_api.h>
 
+#include <memory>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -11,9 +11,8 @@ namespace {
 
 /// What all copies of one adopting resource share.
 struct adoption {
-  std::shared_ptr<unique_device_array> owner;
+  foreign_share share;
   void* memory;
-  bool host;
   rmm::device_async_resource_ref upstream;
   bool handed_out{false};
 };
@@ -46,8 +45,7 @@ class adopting_resource {
       state_->upstream.deallocate(stream, memory, bytes, alignment);
       return;
     }
-    if (!state_->host) { (void)cudaStreamSynchronize(stream.get()); }
-    state_->owner.reset();
+    state_->share.drop(stream);
   }
 
   void* allocate_sync(std::size_t bytes, std::size_t alignment)
@@ -66,16 +64,14 @@ class adopting_resource {
 
 }  // namespace
 
-rmm::device_buffer adopt(std::shared_ptr<unique_device_array> owner,
+rmm::device_buffer adopt(foreign_share&& share,
                          void const* memory,
                          std::int64_t size,
-                         bool host,
                          cuda::stream_ref stream,
                          rmm::device_async_resource_ref mr)
 {
   if (size == 0) { return rmm::device_buffer{0, stream, mr}; }
-  auto resource =
-    adopting_resource{adoption{std::move(owner), const_cast<void*>(memory), host, mr}};
+  auto resource = adopting_resource{adoption{std::move(share), const_cast<void*>(memory), mr}};
   return rmm::device_buffer{static_cast<std::size_t>(size),
                             stream,
                             cuda::mr::any_resource<cuda::mr::device_accessible>{resource}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cudf_arrow_bridge/owners.hpp>
+#include "foreign_array.hpp"
 
 #include <rmm/device_buffer.hpp>
 #include <rmm/resource_ref.hpp>
@@ -9,28 +9,24 @@
 #include <cuda/stream>
 
 #include <cstdint>
-#include <memory>
 
 namespace cudf_arrow_bridge::detail {
 
 /**
  * @brief Makes a buffer out of memory that belongs to somebody else.
  *
- * The buffer holds one share of `owner` until its memory is freed. A buffer of no bytes holds none.
- * Memory on a GPU may still be read by work queued on the stream that the buffer is freed on, so
- * the share is dropped only once that work is done.
+ * The buffer holds its share until its memory is freed, then gives it back on the stream that it is
+ * freed on. A buffer of no bytes holds none.
  *
- * @param owner The producer's struct; released when the last share is gone
+ * @param share Share of the producer's struct
  * @param memory Foreign memory
  * @param size Bytes of it
- * @param host Whether it is pageable host memory, which no stream can be reading
  * @param stream Stream of the buffer
  * @param mr Where the buffer gets more memory from if it grows
  */
-rmm::device_buffer adopt(std::shared_ptr<unique_device_array> owner,
+rmm::device_buffer adopt(foreign_share&& share,
                          void const* memory,
                          std::int64_t size,
-                         bool host,
                          cuda::stream_ref stream,
                          rmm::device_async_resource_ref mr);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "events.hpp"
+
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
@@ -52,6 +54,7 @@ struct array_tree {
   memory_location location;
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
+  pooled_event ready;                           ///< what consumers wait for; none for CPU memory
 
   /// A handle for users on one node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept

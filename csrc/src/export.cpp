@@ -274,6 +274,14 @@ class tree_builder {
   placement const& where_;
 };
 
+/// Makes the device current that owns the memory, where one does.
+std::optional<rmm::cuda_set_device_raii> on_device(memory_location const& location)
+{
+  if (location.device_type != ARROW_DEVICE_CUDA) { return std::nullopt; }
+  return std::optional<rmm::cuda_set_device_raii>{
+    std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
+}
+
 /// Builds a tree over `columns`, with whatever root `fill_root` makes of them.
 template <typename FillRoot>
 std::shared_ptr<array_tree const> build_tree(std::span<cudf::column_view const> columns,
@@ -287,12 +295,16 @@ std::shared_ptr<array_tree const> build_tree(std::span<cudf::column_view const> 
   tree->owner      = std::move(owner);
   tree->location   = location_of(columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const guard = on_device(tree->location);
   auto const where = placement{host, stream, host ? host_memory_resource() : mr};
   auto builder     = tree_builder{*tree, options, where};
   tree->nodes.reserve(columns.size() + 1);
   fill_root(builder, builder.add_nodes(1));
-  // No event travels with the array, which tells consumers that the data is ready: so it must be.
-  if (!host) { RMM_CUDA_TRY(cudaStreamSynchronize(stream.get())); }
+  if (!host) {
+    // After all that the export itself enqueued.
+    tree->ready = pooled_event::acquire();
+    RMM_CUDA_TRY(tree->ready.record(stream));
+  }
   return tree;
 }
 

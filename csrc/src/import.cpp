@@ -2,6 +2,7 @@
 #include "adopt.hpp"
 #include "convert.hpp"
 #include "errors.hpp"
+#include "foreign_array.hpp"
 #include "parsed_type.hpp"
 #include "validate.hpp"
 
@@ -73,8 +74,8 @@ row_range choose_rows(ArrowSchema const& schema,
 /// Builds owning columns from one producer's struct, whose structure has been checked.
 class importer {
  public:
-  importer(std::shared_ptr<unique_device_array> owner, placement const& where)
-    : owner_{std::move(owner)}, where_{where}
+  importer(foreign_share&& share, placement const& where)
+    : share_{std::move(share)}, where_{where}
   {
   }
 
@@ -120,7 +121,7 @@ class importer {
   { return rmm::device_buffer{0, where_.stream, where_.mr}; }
 
   [[nodiscard]] rmm::device_buffer take(void const* memory, std::int64_t size) const
-  { return adopt(owner_, memory, size, where_.host, where_.stream, where_.mr); }
+  { return adopt(share_.copy(), memory, size, where_.stream, where_.mr); }
 
   /// Takes memory as it is, or copied where the type could not be read at its address.
   [[nodiscard]] rmm::device_buffer take_aligned(void const* memory,
@@ -318,9 +319,21 @@ class importer {
     return cast_values(bytes + rows.storage_begin() * width, rows.num_rows(), from, to, where_);
   }
 
-  std::shared_ptr<unique_device_array> owner_;
+  foreign_share share_;
   placement where_;
 };
+
+void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
+{
+  if (array.sync_event == nullptr) { return; }
+  auto const event  = *static_cast<cudaEvent_t const*>(array.sync_event);
+  auto const status = cudaStreamWaitEvent(stream.get(), event);
+  if (status != cudaSuccess) {
+    (void)cudaGetLastError();
+    throw std::invalid_argument{std::string{"CUDA rejects the array's sync event: "} +
+                                cudaGetErrorString(status)};
+  }
+}
 
 /// Makes `stream` wait for the producer, and says how the array's memory is to be read.
 placement open(ArrowDeviceArray const& array,
@@ -345,9 +358,7 @@ placement open(ArrowDeviceArray const& array,
     throw std::invalid_argument{to_string(location) + " found, memory of the current device " +
                                 std::to_string(current) + " expected"};
   }
-  if (array.sync_event != nullptr) {
-    RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *static_cast<cudaEvent_t*>(array.sync_event)));
-  }
+  wait_for_producer(array, stream);
   return {false, stream, mr};
 }
 
@@ -387,7 +398,8 @@ std::vector<imported_column> import_columns(std::vector<column_source> const& so
                                             rmm::device_async_resource_ref mr)
 {
   // From here on whatever happens releases the array exactly once: it is ours.
-  auto builder = importer{std::make_shared<unique_device_array>(array), where};
+  auto builder =
+    importer{foreign_share{new foreign_array{array, where.host}, where.stream}, where};
   auto result  = std::vector<imported_column>{};
   result.reserve(sources.size());
   for (auto const& source : sources) {

@@ -48,6 +48,9 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  * them is followed; then `array` is moved and its `release` is called when the last buffer that
  * came from it is freed, by whichever path ends.
  *
+ * Device memory is released in stream order: work enqueued on the stream that a buffer is freed on
+ * may still read it, so `release` is called after that, from a thread of the library.
+ *
  * @note If this throws because of what it found in the structs, `array` is still the caller's;
  * otherwise (out of memory, CUDA) it may have been moved and released. `array->array.release`
  * tells.

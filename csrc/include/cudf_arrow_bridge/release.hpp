@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/visibility.hpp>
+
+namespace cudf_arrow_bridge {
+
+/**
+ * @brief Waits until all producers whose last buffer has been freed so far are released.
+ *
+ * Imported device memory is released in stream order, by a thread of the library: see
+ * `from_arrow_device_column`. Call this without holding anything that a producer's release callback
+ * may want, the GIL among them. Happens by itself when the process exits.
+ */
+CUDF_ARROW_BRIDGE_EXPORT void drain_releases() noexcept;
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events.hpp"
+
+#include "process.hpp"
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
+
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// Idle events by device. Never destroyed: at exit CUDA may be gone before any destructor runs.
+class event_pool {
+ public:
+  static event_pool& instance()
+  {
+    static auto* pool = new event_pool;
+    return *pool;
+  }
+
+  cudaEvent_t take(int device)
+  {
+    {
+      auto const lock = std::lock_guard{mutex_};
+      auto& idle      = idle_of(device);
+      if (!idle.empty()) {
+        auto* event = idle.back();
+        idle.pop_back();
+        ++on_loan_;
+        return event;
+      }
+      // Giving back happens in destructors: it must find room without asking for memory.
+      idle.reserve(++made_);
+    }
+    cudaEvent_t event{};
+    RMM_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
+    auto const lock = std::lock_guard{mutex_};
+    ++on_loan_;
+    return event;
+  }
+
+  void give_back(int device, cudaEvent_t event) noexcept
+  {
+    auto const lock = std::lock_guard{mutex_};
+    idle_[static_cast<std::size_t>(device)].push_back(event);
+    --on_loan_;
+  }
+
+  std::size_t on_loan() noexcept
+  {
+    auto const lock = std::lock_guard{mutex_};
+    return on_loan_;
+  }
+
+ private:
+  std::vector<cudaEvent_t>& idle_of(int device)
+  {
+    auto const index = static_cast<std::size_t>(device);
+    if (idle_.size() <= index) { idle_.resize(index + 1); }
+    return idle_[index];
+  }
+
+  std::mutex mutex_;
+  std::vector<std::vector<cudaEvent_t>> idle_;
+  std::size_t made_{0};
+  std::size_t on_loan_{0};
+};
+
+}  // namespace
+
+pooled_event pooled_event::acquire()
+{
+  auto const device = rmm::get_current_cuda_device().value();
+  return {event_pool::instance().take(device), device};
+}
+
+pooled_event::pooled_event(pooled_event&& other) noexcept
+  : event_{std::exchange(other.event_, nullptr)}, device_{other.device_}
+{
+}
+
+pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
+{
+  std::swap(event_, other.event_);
+  std::swap(device_, other.device_);
+  return *this;
+}
+
+pooled_event::~pooled_event()
+{
+  // In a forked child CUDA is unusable, and the pool's mutex may be held by a thread left behind.
+  if (event_ != nullptr && !in_forked_child()) {
+    event_pool::instance().give_back(device_, event_);
+  }
+}
+
+std::size_t events_on_loan() noexcept { return event_pool::instance().on_loan(); }
+
+}  // namespace cudf_arrow_bridge::detail

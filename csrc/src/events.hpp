@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda/stream>
+#include <cuda_runtime_api.h>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief A CUDA event on loan from the pool of its device.
+ *
+ * Timing is disabled, and waiting for it on the host blocks rather than spins. It goes back to the
+ * pool with its owner: waits that were enqueued before keep the record that they saw.
+ */
+class pooled_event {
+ public:
+  /// No event.
+  pooled_event() noexcept = default;
+
+  /**
+   * @brief An event of the current device.
+   *
+   * @throws rmm::cuda_error if the pool is empty and CUDA makes no new one
+   */
+  [[nodiscard]] static pooled_event acquire();
+
+  pooled_event(pooled_event&& other) noexcept;
+  pooled_event& operator=(pooled_event&& other) noexcept;
+  pooled_event(pooled_event const&)            = delete;
+  pooled_event& operator=(pooled_event const&) = delete;
+  ~pooled_event();
+
+  [[nodiscard]] explicit operator bool() const noexcept { return event_ != nullptr; }
+
+  /// @return Where the handle is, as `ArrowDeviceArray.sync_event` wants it
+  [[nodiscard]] cudaEvent_t const* handle() const noexcept { return &event_; }
+
+  /// Records the work enqueued on `stream`, which must be of the event's device.
+  [[nodiscard]] cudaError_t record(cuda::stream_ref stream) const noexcept
+  {
+    return cudaEventRecord(event_, stream.get());
+  }
+
+  /// Blocks the calling thread until the recorded work is done.
+  [[nodiscard]] cudaError_t wait() const noexcept { return cudaEventSynchronize(event_); }
+
+ private:
+  pooled_event(cudaEvent_t event, int device) noexcept : event_{event}, device_{device} {}
+
+  cudaEvent_t event_{nullptr};
+  int device_{-1};
+};
+
+/// @return Events made so far and not in any pool, for tests that look for leaks
+[[nodiscard]] std::size_t events_on_loan() noexcept;
+
+}  // namespace cudf_arrow_bridge::detail

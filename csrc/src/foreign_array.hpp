@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "events.hpp"
+
+#include <cudf_arrow_bridge/owners.hpp>
+
+#include <cuda/stream>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief A producer's struct, shared by the buffers that were adopted from it.
+ *
+ * Work queued on the stream that a buffer is freed on may still read it. So each share that goes
+ * leaves an event behind on its stream, and the producer's `release` is called only after all of
+ * these: at once if there are none (host memory), else by the release queue.
+ *
+ * Giving a share back needs no memory in the common case of one stream: the object is the queue's
+ * node, and its first event is acquired with it.
+ */
+class foreign_array {
+ public:
+  /**
+   * @brief Takes a struct over. One share is the caller's.
+   *
+   * @throws rmm::cuda_error, std::bad_alloc or std::system_error; the struct is then the caller's
+   *
+   * @param array Left released
+   * @param host Whether it is pageable host memory, which no stream can be reading
+   */
+  foreign_array(ArrowDeviceArray* array, bool host);
+
+  foreign_array(foreign_array const&)            = delete;
+  foreign_array& operator=(foreign_array const&) = delete;
+
+  void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Gives a share back for when the work enqueued on `stream` so far is done.
+  void drop_share(cuda::stream_ref stream) noexcept;
+
+ private:
+  friend class release_queue;
+
+  /// The last point of one stream that the release must wait for.
+  struct passage {
+    unsigned long long stream_id;
+    pooled_event event;
+  };
+
+  ~foreign_array() = default;
+
+  [[nodiscard]] cudaError_t note_passage(cuda::stream_ref stream);
+
+  unique_device_array array_;
+  bool host_;
+  std::atomic<std::int64_t> shares_{1};
+  std::mutex mutex_;  ///< of what follows; taken before no other lock but the event pool's
+  pooled_event spare_;
+  std::vector<passage> passages_;
+  foreign_array* next_{nullptr};  ///< in the release queue
+};
+
+/// One share of a foreign array, given back on a stream.
+class foreign_share {
+ public:
+  /// Adopts a share that is the caller's already.
+  foreign_share(foreign_array* array, cuda::stream_ref stream) noexcept
+    : array_{array}, stream_{stream}
+  {
+  }
+  foreign_share(foreign_share&& other) noexcept
+    : array_{std::exchange(other.array_, nullptr)}, stream_{other.stream_}
+  {
+  }
+  foreign_share(foreign_share const&)            = delete;
+  foreign_share& operator=(foreign_share const&) = delete;
+  foreign_share& operator=(foreign_share&&)      = delete;
+  ~foreign_share() { drop(stream_); }
+
+  /// @return One more share
+  [[nodiscard]] foreign_share copy() const noexcept
+  {
+    array_->add_share();
+    return {array_, stream_};
+  }
+
+  /// Gives the share back on `stream`.
+  void drop(cuda::stream_ref stream) noexcept
+  {
+    if (auto* array = std::exchange(array_, nullptr)) { array->drop_share(stream); }
+  }
+
+ private:
+  foreign_array* array_;
+  cuda::stream_ref stream_;
+};
+
+}  // namespace cudf_arrow_bridge::detail
