@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_tree.hpp"
 #include "convert.hpp"
+#include "nvtx.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -40,6 +41,7 @@ device_array::device_array(std::shared_ptr<detail::array_tree const> tree,
 
 unique_device_array device_array::to_arrow() const
 {
+  detail::nvtx_range const range{__func__};
   node_of(tree_, node_);
   return detail::array_tree::to_arrow(tree_, node_);
 }

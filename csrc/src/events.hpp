@@ -37,9 +37,7 @@ class pooled_event {
 
   /// Records the work enqueued on `stream`, which must be of the event's device.
   [[nodiscard]] cudaError_t record(cuda::stream_ref stream) const noexcept
-  {
-    return cudaEventRecord(event_, stream.get());
-  }
+  { return cudaEventRecord(event_, stream.get()); }
 
   /// Blocks the calling thread until the recorded work is done.
   [[nodiscard]] cudaError_t wait() const noexcept { return cudaEventSynchronize(event_); }

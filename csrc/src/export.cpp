@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_tree.hpp"
 #include "convert.hpp"
-#include "errors.hpp"
+#include "location_finder.hpp"
+#include "nvtx.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/types.hpp>
@@ -42,28 +43,11 @@ row_range parent_rows(cudf::column_view const& child, std::int64_t begin, std::i
   return {begin, size, child.null_count() == 0 || whole ? child.null_count() : -1};
 }
 
-void find_location(cudf::column_view const& column, std::optional<memory_location>& found)
-{
-  for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
-    if (buffer == nullptr) { continue; }
-    auto const location = locate(buffer);
-    if (found.value_or(location) != location) {
-      throw std::invalid_argument{"buffers of one export in different places: " +
-                                  to_string(*found) + " and " + to_string(location)};
-    }
-    found = location;
-  }
-  for (auto child = column.child_begin(); child != column.child_end(); ++child) {
-    find_location(*child, found);
-  }
-}
-
 memory_location location_of(std::span<cudf::column_view const> columns)
 {
-  if (!has_gpu()) { return {}; }
-  auto found = std::optional<memory_location>{};
-  for (auto const& column : columns) { find_location(column, found); }
-  return found.value_or(memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()});
+  auto finder = location_finder{};
+  for (auto const& column : columns) { finder.add(column); }
+  return finder.result();
 }
 
 /// Fills the nodes of a tree from column views.
@@ -317,6 +301,7 @@ device_array to_arrow_device(cudf::column_view const& column,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
 {
+  detail::nvtx_range const range{__func__};
   auto tree = detail::build_tree(
     {&column, 1}, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
       builder.fill(root, column, detail::own_rows(column));
@@ -330,6 +315,7 @@ device_array to_arrow_device(cudf::table_view const& table,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
 {
+  detail::nvtx_range const range{__func__};
   auto const columns = std::vector<cudf::column_view>(table.begin(), table.end());
   auto tree          = detail::build_tree(
     columns, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {

@@ -3,6 +3,7 @@
 #include "convert.hpp"
 #include "errors.hpp"
 #include "foreign_array.hpp"
+#include "nvtx.hpp"
 #include "parsed_type.hpp"
 #include "validate.hpp"
 
@@ -74,8 +75,7 @@ row_range choose_rows(ArrowSchema const& schema,
 /// Builds owning columns from one producer's struct, whose structure has been checked.
 class importer {
  public:
-  importer(foreign_share&& share, placement const& where)
-    : share_{std::move(share)}, where_{where}
+  importer(foreign_share&& share, placement const& where) : share_{std::move(share)}, where_{where}
   {
   }
 
@@ -398,8 +398,7 @@ std::vector<imported_column> import_columns(std::vector<column_source> const& so
                                             rmm::device_async_resource_ref mr)
 {
   // From here on whatever happens releases the array exactly once: it is ours.
-  auto builder =
-    importer{foreign_share{new foreign_array{array, where.host}, where.stream}, where};
+  auto builder = importer{foreign_share{new foreign_array{array, where.host}, where.stream}, where};
   auto result  = std::vector<imported_column>{};
   result.reserve(sources.size());
   for (auto const& source : sources) {
@@ -461,6 +460,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          rmm::device_async_resource_ref mr)
 {
   using namespace detail;
+  nvtx_range const range{__func__};
   check_present(array);
   auto const top  = column_path{};
   auto const path = column_path{top, schema.name == nullptr ? "" : schema.name};
@@ -478,6 +478,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
                                        rmm::device_async_resource_ref mr)
 {
   using namespace detail;
+  nvtx_range const range{__func__};
   check_present(array);
   auto const top = column_path{};
   validate(schema, array->array, top);

@@ -10,9 +10,8 @@ namespace {
 
 std::atomic<bool> forked{false};
 
-[[maybe_unused]] int const registered = pthread_atfork(nullptr, nullptr, [] {
-  forked.store(true, std::memory_order_relaxed);
-});
+[[maybe_unused]] int const registered =
+  pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
 
 }  // namespace
 

@@ -36,8 +36,8 @@ void release_queue::start()
 void release_queue::push(foreign_array* array) noexcept
 {
   {
-    auto const lock = std::lock_guard{mutex_};
-    array->next_    = nullptr;
+    auto const lock                            = std::lock_guard{mutex_};
+    array->next_                               = nullptr;
     (last_ == nullptr ? first_ : last_->next_) = array;
     last_                                      = array;
     ++num_pushed_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
+#include "nvtx.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/types.hpp>
@@ -149,6 +150,7 @@ void fill(ArrowSchema* schema,
 
 unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)
 {
+  detail::nvtx_range const range{__func__};
   unique_schema schema;
   ArrowSchemaInit(schema.get());
   auto const top = column_path{};
@@ -160,6 +162,7 @@ unique_schema to_arrow_schema(cudf::table_view const& table,
                               std::vector<column_metadata> const& columns,
                               key_value_metadata const& metadata)
 {
+  detail::nvtx_range const range{__func__};
   auto const views = std::vector<cudf::column_view>(table.begin(), table.end());
   if (columns.size() > views.size()) {
     throw std::invalid_argument{"metadata of " + std::to_string(columns.size()) +
