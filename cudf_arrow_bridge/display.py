@@ -127,7 +127,7 @@ def shown_lines(array: Shown) -> tuple[list[Line], list[str]]:
     """Pick the lines that fit on a screen, and a note on what is left out."""
     if isinstance(array.schema, pa.Schema):
         columns = list(array.children)
-        every = (line for column in columns for line in walk(column, 0))
+        every: Iterator[Line] = (line for column in columns for line in walk(column, 0))
     else:
         columns = [array]
         every = walk(array, 0)

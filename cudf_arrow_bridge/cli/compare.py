@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-
 Equivalent = Callable[[pa.DataType, pa.DataType], bool]
 
 
 def identical(left: pa.DataType, right: pa.DataType) -> bool:
-    """The strictest `Equivalent`."""
+    """Take no type for another."""
     return bool(left == right)
 
 
@@ -132,7 +131,7 @@ def buffers(array: pa.Array) -> list[pa.Buffer]:
 
 
 def without_reader_losses(kind: pa.DataType) -> pa.DataType:
-    """What a column of this type is after cuDF's own Parquet reader.
+    """Tell what cuDF's own Parquet reader makes of a column of this type.
 
     That reader turns categories into plain values and drops time zones; both are lost before
     the frame reaches the bridge.

@@ -51,7 +51,7 @@ class OnlyProtocol:
 
 
 def _metadata(field: pa.Field) -> Any:
-    """What pylibcudf does not read from the schema itself: names, time zone, precision."""
+    """Tell pylibcudf what it does not read from the schema: names, time zone, precision."""
     from pylibcudf.interop import ColumnMetadata
 
     kind = field.type

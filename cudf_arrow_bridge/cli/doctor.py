@@ -6,6 +6,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 
 from cudf_arrow_bridge.cli import exits, report
@@ -14,7 +15,11 @@ from cudf_arrow_bridge.display import size
 
 PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow", "nanoarrow", "cuda-bindings")
 FLAVOURS = ("", "-cu12", "-cu13")
-OWN = "cudf-arrow-bridge"
+HEADINGS = (
+    report.Heading("Probe", "word"),
+    report.Heading("Status", "word"),
+    report.Heading("Found"),
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Finding:
     detail: str
 
 
-class Absent(Exception):
+class NotHereError(Exception):
     """Something a machine need not have."""
 
 
@@ -48,7 +53,7 @@ def run(*, as_json: bool = False) -> int:
         report.show_json({"findings": [asdict(finding) for finding in findings]})
     else:
         cells = [(finding.probe, finding.status, finding.detail) for finding in findings]
-        report.console().print(report.table("This machine", ("Probe", "Status", "Found"), cells))
+        report.console().print(report.table("This machine", HEADINGS, cells))
     works = not any(finding.status == "failed" for finding in findings)
     return exits.OK if works else exits.FAILED
 
@@ -57,8 +62,8 @@ def examine() -> list[Finding]:
     """Probe everything; a probe that fails is a finding like any other."""
     return [
         found("platform", lambda: f"Python {platform.python_version()}, {platform.platform()}"),
-        found(OWN, own_version),
-        *(found(name, lambda name=name: version(name)) for name in PACKAGES),
+        found("cudf-arrow-bridge", own_version),
+        *(found(name, partial(version, name)) for name in PACKAGES),
         found("CUDA driver", driver),
         found("devices", devices),
         found("round trip of a frame", tiny_trip),
@@ -70,7 +75,7 @@ def found(probe: str, ask: Callable[[], str]) -> Finding:
     """Ask, and take every answer."""
     try:
         return Finding(probe, "ok", ask())
-    except Absent as absence:
+    except NotHereError as absence:
         return Finding(probe, "no", str(absence))
     except Exception as error:
         return Finding(probe, "failed", one_line(error))
@@ -83,7 +88,7 @@ def installed(name: str) -> metadata.Distribution:
             return metadata.distribution(name + flavour)
         except metadata.PackageNotFoundError:
             continue
-    raise Absent("not installed")
+    raise NotHereError("not installed")
 
 
 def version(name: str) -> str:
@@ -93,16 +98,18 @@ def version(name: str) -> str:
 
 
 def own_version() -> str:
-    """Name this package's version, and the cuDF packages it was built for."""
-    package = installed(OWN)
-    built_for = [need for need in package.requires or [] if "cudf" in need and "extra" not in need]
-    return f"{package.version}, built for {', '.join(sorted(built_for)) or 'no stated cuDF'}"
+    """Name this package's version, and what it was built against."""
+    from cudf_arrow_bridge import _build_info as built
+
+    return (
+        f"{built.VERSION}, built against libcudf {built.LIBCUDF_VERSION}, CUDA {built.CUDA_MAJOR}"
+    )
 
 
 def driver() -> str:
     """Ask the driver for the CUDA version it supports."""
     if not driver_answers():
-        raise Absent("none that answers: frames live in the CPU's memory here")
+        raise NotHereError("none that answers: frames live in the CPU's memory here")
     from cuda.bindings import driver as cuda
 
     status, number = cuda.cuDriverGetVersion()
@@ -114,7 +121,7 @@ def driver() -> str:
 def devices() -> str:
     """Name the devices."""
     if not driver_answers():
-        raise Absent("none")
+        raise NotHereError("none")
     from cuda.bindings import driver as cuda
 
     def ask(answer: tuple[object, ...]) -> object:
@@ -131,7 +138,7 @@ def devices() -> str:
         memory = int(str(ask(cuda.cuDeviceTotalMem(device))))
         names.append(f"{index}: {label}, {size(memory)}")
     if not names:
-        raise Absent("a driver but no device")
+        raise NotHereError("a driver but no device")
     return "; ".join(names)
 
 
@@ -157,7 +164,7 @@ def tiny_trip() -> str:
 def compute() -> str:
     """Add numbers with cuDF, which takes a GPU."""
     if not load().has_gpu():
-        raise Absent("needs a GPU; frames here can be made, handed over and taken back")
+        raise NotHereError("needs a GPU; frames here can be made, handed over and taken back")
     import cudf
 
     total = cudf.Series([1, 2, 3]).sum()

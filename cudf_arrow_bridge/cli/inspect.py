@@ -6,7 +6,16 @@ from __future__ import annotations
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import BridgeError, load
 from cudf_arrow_bridge.cli.readers import ReadError, open_source
+from cudf_arrow_bridge.cli.report import Heading
 from cudf_arrow_bridge.display import count, printable
+
+HEADINGS = (
+    Heading("Column"),
+    Heading("Arrow type"),
+    Heading("cuDF type"),
+    Heading("Crossing", "word"),
+    Heading("Note"),
+)
 
 
 def run(file: str, *, as_json: bool = False) -> int:
@@ -51,6 +60,5 @@ def run(file: str, *, as_json: bool = False) -> int:
         (printable(field.name), str(field.type), fate.cudf_type, fate.how, fate.note)
         for field, fate in fates
     ]
-    headings = ("Column", "Arrow type", "cuDF type", "Crossing", "Note")
-    report.console().print(report.table(title, headings, cells))
+    report.console().print(report.table(title, HEADINGS, cells))
     return exits.OK

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cudf_arrow_bridge import display
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cudf_arrow_bridge.cli.trip import Trip
 
 PIPE_WIDTH = 200
+BESIDE_TYPES = 76
+NARROWEST_TYPE = 6
 COLOURS = {
     "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
     "unsupported": "yellow", "no": "yellow", "mismatch": "bold red", "failed": "bold red",
@@ -31,32 +33,65 @@ def console() -> Console:
     return Console(width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
-def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+class Heading(NamedTuple):
+    """A column of a table: ``text`` folds, ``type`` is cut on a narrow terminal."""
+
+    label: str
+    kind: Literal["text", "type", "word", "number"] = "text"
+
+
+TRIP = (
+    Heading("Column"),
+    Heading("Arrow type", "type"),
+    Heading("cuDF type", "type"),
+    Heading("Rows", "number"),
+    Heading("Nulls", "number"),
+    Heading("Bytes", "number"),
+    Heading("Device", "word"),
+    Heading("Crossing", "word"),
+    Heading("Result", "word"),
+)
+
+
+def table(
+    title: str,
+    headings: Sequence[Heading],
+    rows: Iterable[Sequence[str]],
+    room: int | None = None,
+) -> Table:
     """Make a table; nothing in it is taken for markup.
 
     Parameters
     ----------
     title : str
         What stands above it.
-    headings : sequence of str
-        Column headings; those that end with ``#`` are for numbers.
+    headings : sequence of Heading
+        The columns.
     rows : iterable of sequence of str
         The cells.
+    room : int, optional
+        Where to cut the names of types.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     made = Table(
-        title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+        title=Text(title, "bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    for heading in headings:
-        number = heading.endswith("#")
+    for label, kind in headings:
+        cut = kind == "type" and room is not None
         made.add_column(
-            heading.rstrip("#"),
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="fold",
+            Text(label),
+            justify="right" if kind == "number" else "left",
+            no_wrap=cut or kind in ("number", "word"),
+            overflow="ellipsis" if cut else "fold",
+            max_width=room if cut else None,
+            min_width=len(label) if kind in ("number", "word") else None,
         )
     for row in rows:
         made.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in row))
@@ -65,29 +100,33 @@ def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 def show_trip(to: Console, trip: Trip) -> None:
     """Print what became of one file."""
-    headings = (
-        "Column", "Arrow type", "cuDF type", "Rows#", "Nulls#", "Bytes#", "Device", "Crossing",
-        "Result", "Note",
-    )  # fmt: skip
     rows = [
         (
-            c.name, c.arrow_type, c.cudf_type, f"{c.rows:,}", f"{c.nulls:,}",
+            c.name,
+            c.arrow_type,
+            c.cudf_type,
+            f"{c.rows:,}",
+            f"{c.nulls:,}",
             "-" if c.bytes is None else display.size(c.bytes),
-            c.device or "-", c.crossing or "-", c.result, c.note,
+            c.device or "-",
+            c.crossing or "-",
+            c.result,
         )
         for c in trip.columns
-    ]  # fmt: skip
-    to.print(table(f"{display.printable(trip.file)} ({trip.format})", headings, rows))
+    ]
+    title = f"{display.printable(trip.file)} ({trip.format})"
+    room = max(NARROWEST_TYPE, (to.width - BESIDE_TYPES) // 2) if to.is_terminal else None
+    to.print(table(title, TRIP, rows, room))
     for note in trip.notes:
         plain(to, f"Note: {note}")
-    times = "  ".join(f"{name} {duration(taken)}" for name, taken in trip.seconds.items())
-    plain(to, f"Time: {times}")
+    for column in trip.columns:
+        what = column.crossing if column.result == "match" else column.result
+        if column.note:
+            plain(to, f"{what}: {column.name} ({column.arrow_type}): {column.note}")
+    times = ", ".join(f"{name} {duration(taken)}" for name, taken in trip.seconds.items())
+    plain(to, f"Time: {times}.")
     if trip.consumer:
         plain(to, f"Imported on the way by {trip.consumer}.")
-    for result in ("unsupported", "mismatch", "failed"):
-        for column in trip.columns:
-            if column.result == result:
-                plain(to, f"{result}: {column.name} ({column.arrow_type}): {column.note}")
     matched = sum(column.result == "match" for column in trip.columns)
     plain(to, f"{matched} of {display.count(len(trip.columns), 'column')} crossed and matched.")
 

@@ -7,12 +7,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import BridgeError, load
 from cudf_arrow_bridge.cli.readers import ReadError, open_source
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LONG_WORK = 32_000_000
 
@@ -44,10 +48,10 @@ def run(files: Sequence[str], *, rows: int | None = None, as_json: bool = False)
     codes: list[int] = []
     documents: list[dict[str, Any]] = []
     out = report.console()
-    with progress(files, hidden=as_json) as step:
+    with progress(out, files, hidden=as_json) as step:
         for number, name in enumerate(files):
             try:
-                trip = travel(bridge, open_source(name), rows, lambda s, n=number: step(n, s))
+                trip = travel(bridge, open_source(name), rows, partial(step, number))
             except ReadError as error:
                 report.complain(str(error))
                 codes.append(exits.UNREADABLE)
@@ -71,18 +75,19 @@ def code_of(results: set[str]) -> int:
 
 
 @contextmanager
-def progress(files: Sequence[str], *, hidden: bool) -> Iterator[Callable[[int, str], None]]:
+def progress(
+    out: Console, files: Sequence[str], *, hidden: bool
+) -> Iterator[Callable[[int, str], None]]:
     """Show a bar during long work on a terminal; yields what is told about each step."""
     if hidden or not sys.stdout.isatty() or not is_long(files):
         yield lambda number, name: None
         return
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress
 
     from cudf_arrow_bridge.cli.trip import STEPS
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=out, transient=True) as bar:
         task = bar.add_task("", total=len(files))
 
         def step(number: int, name: str) -> None:

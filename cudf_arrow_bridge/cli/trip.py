@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -102,7 +103,7 @@ def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> 
     expected, crossed, kept = batch, None, list(range(batch.num_columns))
     if bridge.has_gpu() and source.format == "parquet":
         try:
-            crossed = cross(bridge, lambda: read_on_gpu(source, rows), step)
+            crossed = cross(bridge, partial(read_on_gpu, source, rows), step)
             expected = as_read_by_cudf(batch)
         except Exception as error:
             trip.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
@@ -125,7 +126,7 @@ def cross_what_can(
     """Cross with all columns or, if that fails, with those that can cross alone."""
     everything = list(range(batch.num_columns))
     try:
-        return cross(bridge, lambda: bridge.from_arrow_device(batch), step), everything
+        return cross(bridge, partial(bridge.from_arrow_device, batch), step), everything
     except Exception as error:
         whole = error
     kept = []
@@ -133,7 +134,7 @@ def cross_what_can(
         # Without the schema's metadata: it may speak of columns that are not in this batch.
         single = batch.select([index]).replace_schema_metadata(None)
         try:
-            cross(bridge, lambda single=single: bridge.from_arrow_device(single), step)
+            cross(bridge, partial(bridge.from_arrow_device, single), step)
             kept.append(index)
         except Exception as error:
             refuse(trip.columns[index], single.schema.types[0], error)
@@ -142,7 +143,7 @@ def cross_what_can(
         if batch.schema.metadata:
             trip.notes.append("crossed without the file's schema metadata")
         try:
-            return cross(bridge, lambda: bridge.from_arrow_device(rest), step), kept
+            return cross(bridge, partial(bridge.from_arrow_device, rest), step), kept
         except Exception as error:
             whole = error
     for index in kept:
