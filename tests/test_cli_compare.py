@@ -67,6 +67,19 @@ def test_a_declared_conversion_is_followed():
                       pa.array([[86400]], pa.list_(pa.timestamp("s"))), declared) == ""  # fmt: skip
 
 
+def test_a_dictionary_may_become_what_is_declared():
+    words = pa.array(["x", None, "x"]).dictionary_encode()
+    small = pa.DictionaryArray.from_arrays(words.indices.cast(pa.int8()), words.dictionary)
+    wrong = pa.array(["x", None, "y"])
+    assert difference(words, small)
+    assert difference(words, small, lambda left, right: True) == ""
+    assert difference(words, words.dictionary_decode(), lambda left, right: True) == ""
+    assert difference(words, wrong, lambda left, right: True).startswith("row 2: ")
+    assert difference(words, wrong.dictionary_encode(), lambda left, right: True).startswith(
+        "row 2"
+    )
+
+
 def test_types():
     item = pa.list_(pa.field("item", pa.int8()))
     element = pa.list_(pa.field("element", pa.int8(), nullable=False))

@@ -139,8 +139,18 @@ def test_duplicate_names(tmp_path, capsys):
     table = pa.table([[1, 2], ["x", "y"]], names=["same", "same"])
     write_file(table, tmp_path / "t")
     code, [file] = documents(capsys, tmp_path / "t")
-    assert code == 0
+    assert code == 3
     assert [c["arrow_type"] for c in file["columns"]] == ["int64", "string"]
+    assert [c["result"] for c in file["columns"]] == ["match", "unsupported"]
+    assert "one column of each name" in file["columns"][1]["note"]
+
+
+def test_dictionaries_inside_a_struct(tmp_path, capsys):
+    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
+    table = pa.table({"s": pa.StructArray.from_arrays([words], ["word"]), "top": words})
+    write_stream(table, tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 0, file
 
 
 def test_unsupported_columns_are_named(stuff, tmp_path, capsys):
@@ -189,6 +199,7 @@ def tampered(monkeypatch):
         (pa.array([1, 2, 4], pa.int32()), "row 2: 3 became 4"),
         (pa.array([1, 2, None], pa.int32()), "row 2: 3 became None"),
         (pa.array([1, 2, 3], pa.int64()), "int32 became int64"),
+        (pa.array([1, 2, 3], pa.int8()), "int32 became int8"),
     ],
 )
 def test_a_mismatch_fails(other, note, tampered, tmp_path, capsys):

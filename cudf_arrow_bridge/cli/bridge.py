@@ -11,8 +11,13 @@ class BridgeError(Exception):
     """The bridge cannot be used here; the message is one line for a person."""
 
 
-def load() -> ModuleType:
+def load(*, frames: bool = True) -> ModuleType:
     """Import the bridge, with cuDF told to leave the GPU alone where no driver answers.
+
+    Parameters
+    ----------
+    frames : bool, optional
+        Import cuDF as well, which takes a moment that no step should be charged for.
 
     Raises
     ------
@@ -24,6 +29,8 @@ def load() -> ModuleType:
     try:
         import cudf_arrow_bridge
 
+        if frames:
+            import cudf  # noqa: F401
         # The functions may be loaded on first use; this is it.
         _ = cudf_arrow_bridge.to_arrow_device
         return cudf_arrow_bridge

@@ -29,7 +29,7 @@ def difference(expected: pa.Array, found: pa.Array, equivalent: Equivalent = ide
         The column as it came across.
     equivalent : callable, optional
         Whether the first of two types that are not nested may have become the second. The values
-        have to match after a safe cast.
+        have to match after a safe cast. Dictionaries are asked about if their index types differ.
 
     Returns
     -------
@@ -40,13 +40,11 @@ def difference(expected: pa.Array, found: pa.Array, equivalent: Equivalent = ide
         return f"{len(expected)} rows became {len(found)}"
     if not same_type(expected.type, found.type, equivalent):
         return f"{expected.type} became {found.type}"
-    if not same_type(expected.type, found.type):
-        try:
-            expected = expected.cast(found.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            return f"{expected.type} became {found.type}: {error}"
-    if same_values(expected, found):
-        return ""
+    try:
+        if same_values(expected, found):
+            return ""
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        return f"{expected.type} became {found.type}: {error}"
     row = first_difference(expected, found)
     return f"row {row}: {shown(expected[row])} became {shown(found[row])}"
 
@@ -62,7 +60,7 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = id
         )
     if pa.types.is_dictionary(left):
         return (
-            left.index_type == right.index_type
+            (left.index_type == right.index_type or equivalent(left, right))
             and left.ordered == right.ordered
             and same_type(left.value_type, right.value_type, equivalent)
         )
@@ -72,7 +70,7 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = id
 
 
 def same_values(left: pa.Array, right: pa.Array) -> bool:
-    """Whether two arrays of one type hold the same values and the same nulls."""
+    """Whether two arrays of the same or equivalent types hold the same values and nulls."""
     if len(left) != len(right) or not left.is_valid().equals(right.is_valid()):
         return False
     if left.null_count:
@@ -83,8 +81,11 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.list_value_length(left).equals(pc.list_value_length(right))
         return lengths and same_values(left.flatten(), right.flatten())
-    if pa.types.is_dictionary(kind):
-        return same_values(left.dictionary_decode(), right.dictionary_decode())
+    if pa.types.is_dictionary(kind) or pa.types.is_dictionary(right.type):
+        return same_values(_plain(left), _plain(right))
+    if kind != right.type:
+        left = left.cast(right.type)
+        kind = left.type
     if pa.types.is_floating(kind):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
         return bool(left.view(bits).equals(right.view(bits)))
@@ -148,6 +149,10 @@ def without_reader_losses(kind: pa.DataType) -> pa.DataType:
              for i in range(kind.num_fields)]
         )  # fmt: skip
     return kind
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _names(kind: pa.StructType) -> list[str]:

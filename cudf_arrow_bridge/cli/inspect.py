@@ -34,7 +34,7 @@ def run(file: str, *, as_json: bool = False) -> int:
         The exit code: 0 also if there are columns that cannot cross.
     """
     try:
-        load()
+        load(frames=False)
         source = open_source(file)
         schema, rows = source.schema()
     except BridgeError as error:

@@ -101,7 +101,8 @@ def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> 
     trip.columns = [expectation(f, c) for f, c in zip(batch.schema, batch.columns, strict=True)]
 
     expected, crossed, kept = batch, None, list(range(batch.num_columns))
-    if bridge.has_gpu() and source.format == "parquet":
+    unique = len(set(batch.schema.names)) == batch.num_columns
+    if bridge.has_gpu() and source.format == "parquet" and unique:
         try:
             crossed = cross(bridge, partial(read_on_gpu, source, rows), step)
             expected = as_read_by_cudf(batch)
@@ -124,11 +125,15 @@ def cross_what_can(
     bridge: ModuleType, batch: pa.RecordBatch, trip: Trip, step: Step
 ) -> tuple[Crossed | None, list[int]]:
     """Cross with all columns or, if that fails, with those that can cross alone."""
-    everything = list(range(batch.num_columns))
-    try:
-        return cross(bridge, partial(bridge.from_arrow_device, batch), step), everything
-    except Exception as error:
-        whole = error
+    everything = first_of_each_name(batch.schema.names)
+    for index in set(range(batch.num_columns)) - set(everything):
+        column = trip.columns[index]
+        column.result, column.note = "unsupported", "a frame holds one column of each name"
+    if len(everything) == batch.num_columns:
+        try:
+            return cross(bridge, partial(bridge.from_arrow_device, batch), step), everything
+        except Exception as error:
+            whole = error
     kept = []
     for index in everything:
         # Without the schema's metadata: it may speak of columns that are not in this batch.
@@ -138,7 +143,7 @@ def cross_what_can(
             kept.append(index)
         except Exception as error:
             refuse(trip.columns[index], single.schema.types[0], error)
-    if kept and len(kept) < len(everything):
+    if kept and len(kept) < batch.num_columns:
         rest = batch.select(kept).replace_schema_metadata(None)
         if batch.schema.metadata:
             trip.notes.append("crossed without the file's schema metadata")
@@ -149,6 +154,11 @@ def cross_what_can(
     for index in kept:
         trip.columns[index].note = f"crosses alone, but not with the others: {one_line(whole)}"
     return None, kept
+
+
+def first_of_each_name(names: list[str]) -> list[int]:
+    """Leave out columns that bear a name for the second time."""
+    return [index for index, name in enumerate(names) if name not in names[:index]]
 
 
 def cross(bridge: ModuleType, make_frame: Callable[[], Any], step: Step) -> Crossed:
@@ -202,12 +212,15 @@ def judge(
         column.crossing = display.crossing(part.buffers())
         if column.device == "CPU" and not compare.stored_inside(found, source):
             column.crossing = "converted"
-        wrong = compare.difference(source, found, same_in_cudf)
+        wrong = compare.difference(source, found, may_become)
         if not wrong:
-            wrong = compare.difference(source, crossed.returned.column(there), same_in_cudf)
+            wrong = compare.difference(source, crossed.returned.column(there), may_become)
             wrong = wrong and f"on the way back, {wrong}"
         column.result = "mismatch" if wrong else "match"
-        column.note = wrong or column.note
+        if wrong:
+            column.note = wrong
+        elif not compare.same_type(source.type, found.type):
+            column.note = "; ".join(filter(None, [f"leaves as {found.type}", column.note]))
 
 
 def positions(wanted: list[str], found: list[str]) -> list[int | None]:
@@ -220,8 +233,16 @@ def positions(wanted: list[str], found: list[str]) -> list[int | None]:
     ]
 
 
-def same_in_cudf(left: pa.DataType, right: pa.DataType) -> bool:
-    """Whether the type table makes the same cuDF type of both."""
+def may_become(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether the second type is what cuDF makes of the first.
+
+    That is so if the type table makes the same cuDF type of both. Of a dictionary cuDF keeps the
+    indices as small as they can be, and inside lists and structs only the values.
+    """
+    if pa.types.is_dictionary(left):
+        if pa.types.is_dictionary(right):
+            return bool(right.index_type.bit_width <= left.index_type.bit_width)
+        return compare.same_type(left.value_type, right, may_become)
     before, after = describe(left), describe(right)
     return bool(before.how != "unsupported" and before.cudf_type == after.cudf_type)
 
