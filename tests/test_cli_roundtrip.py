@@ -97,6 +97,8 @@ def test_zero_copy_is_told_from_converted(capsys):
     crossing = {column["name"]: column["crossing"] for column in file["columns"]}
     assert crossing["cancelled"] == "converted", "booleans are bytes in cuDF"
     assert crossing["day"] == "converted", "cuDF's frames have no days"
+    assert columns_of(file)["day"]["note"].startswith("leaves as timestamp[s]")
+    assert [c["note"] for c in file["columns"] if c["crossing"] == "zero-copy"] == [""] * 13
     for name in ("flight", "distance", "arr_delay", "scheduled", "tailnum", "precip"):
         assert crossing[name] == "zero-copy", name
 
@@ -143,6 +145,13 @@ def test_duplicate_names(tmp_path, capsys):
     assert [c["arrow_type"] for c in file["columns"]] == ["int64", "string"]
     assert [c["result"] for c in file["columns"]] == ["match", "unsupported"]
     assert "one column of each name" in file["columns"][1]["note"]
+
+
+def test_nulls_of_no_type(tmp_path, capsys):
+    pq.write_table(pa.table({"none": pa.nulls(3), "n": [1, 2, 3]}), tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 0, file
+    assert columns_of(file)["none"]["nulls"] == 3
 
 
 def test_dictionaries_inside_a_struct(tmp_path, capsys):

@@ -178,11 +178,9 @@ def cross(bridge: ModuleType, make_frame: Callable[[], Any], step: Step) -> Cros
 
 def expectation(field: pa.Field, array: pa.Array) -> Column:
     """Start the report of a column from the file and the type table."""
-    fate = describe(field.type)
-    return Column(
-        display.printable(field.name), str(field.type), fate.cudf_type, len(array),
-        array.null_count, note=fate.note,
-    )  # fmt: skip
+    name = display.printable(field.name)
+    cudf_type = describe(field.type).cudf_type
+    return Column(name, str(field.type), cudf_type, len(array), array.null_count)
 
 
 def refuse(column: Column, kind: pa.DataType, error: Exception) -> None:
@@ -217,10 +215,16 @@ def judge(
             wrong = compare.difference(source, crossed.returned.column(there), may_become)
             wrong = wrong and f"on the way back, {wrong}"
         column.result = "mismatch" if wrong else "match"
-        if wrong:
-            column.note = wrong
-        elif not compare.same_type(source.type, found.type):
-            column.note = "; ".join(filter(None, [f"leaves as {found.type}", column.note]))
+        column.note = wrong or what_changed(source.type, found.type)
+
+
+def what_changed(before: pa.DataType, after: pa.DataType) -> str:
+    """Explain a conversion; of what is shared there is nothing to say."""
+    fate = describe(before)
+    notes = [] if compare.same_type(before, after) else [f"leaves as {after}"]
+    if fate.how == "converted" and fate.note:
+        notes.append(fate.note)
+    return "; ".join(notes)
 
 
 def positions(wanted: list[str], found: list[str]) -> list[int | None]:
@@ -237,8 +241,11 @@ def may_become(left: pa.DataType, right: pa.DataType) -> bool:
     """Whether the second type is what cuDF makes of the first.
 
     That is so if the type table makes the same cuDF type of both. Of a dictionary cuDF keeps the
-    indices as small as they can be, and inside lists and structs only the values.
+    indices as small as they can be, and inside lists and structs only the values. A frame's column
+    of nothing but nulls is one of strings.
     """
+    if pa.types.is_null(left):
+        return bool(pa.types.is_string(right))
     if pa.types.is_dictionary(left):
         if pa.types.is_dictionary(right):
             return bool(right.index_type.bit_width <= left.index_type.bit_width)
