@@ -28,11 +28,25 @@ class Buffer(Protocol):
 class Shown(Protocol):
     """What is read from a device array."""
 
-    device_type: Any
-    device_id: int
-    null_count: int
-    nbytes: int
-    is_released: bool
+    @property
+    def device_type(self) -> Any:
+        """An enumeration member."""
+
+    @property
+    def device_id(self) -> int:
+        """Number of the device, -1 for the CPU."""
+
+    @property
+    def null_count(self) -> int:
+        """Count of nulls, -1 if unknown."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers."""
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the array has been given back."""
 
     @property
     def schema(self) -> pa.Schema | pa.Field:
