@@ -126,8 +126,10 @@ def _table(
 ) -> FrameParts:
     names = [stringify(label) for label in labels]
     entries = [
-        _entry(pandas_metadata.column_name(label), name, column)
-        for label, name, column in zip(labels, names, columns, strict=True)
+        _entry(label, name, column)
+        for label, name, column in zip(
+            pandas_metadata.column_names(labels), names, columns, strict=True
+        )
     ]
     rows: Index | None = None
     levels: list[ColumnBase] = []
@@ -179,7 +181,7 @@ def _range(index: cudf.RangeIndex) -> range:
 
 
 def _level_labels(names: Sequence[Hashable]) -> pd.Index:
-    """Label the levels of a MultiIndex by name, or by position where they have none of their own."""
+    """Label the levels of a MultiIndex by name, or by position where that isn't theirs alone."""
     labels = [
         position if name is None or names.count(name) > 1 else name
         for position, name in enumerate(names)

@@ -52,6 +52,7 @@ _DECIMALS = {
     plc.TypeId.DECIMAL64: (cudf.Decimal64Dtype, 18),
     plc.TypeId.DECIMAL128: (cudf.Decimal128Dtype, 38),
 }
+_NESTED = (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
 _DAYS = {
     plc.TypeId.TIMESTAMP_DAYS: plc.TypeId.TIMESTAMP_SECONDS,
     plc.TypeId.DURATION_DAYS: plc.TypeId.DURATION_SECONDS,
@@ -138,13 +139,13 @@ def _dictionary(
     )
     value_field = pa.field("", arrow_type.value_type)
     inner = form.get("category") if isinstance(form, dict) else None
-    nested = values.type().id() in (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
-    if top and not nested and values.null_count() == 0:
+    indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
+    if top and indexable and values.null_count() == 0:
         categories = make_column(*_incoming(values, value_field, inner, host, path, False))
         ordered = None if isinstance(form, dict) and form["ordered"] is None else arrow_type.ordered
         dtype = cudf.CategoricalDtype(categories, ordered)
         return convert.codes(codes, codes_dtype(dtype), host), dtype
-    if nested and host:
+    if host and values.type().id() in _NESTED:
         raise _unsupported(path, f"a dictionary of {arrow_type.value_type}")
     values, dtype = _incoming(values, value_field, inner, host, path, top)
     return convert.decode(codes, values, host), dtype

@@ -170,7 +170,8 @@ def encode_field(
     kind: Kind, name: str, label: Hashable, hint: Json, rows: Index | None, objects: list[Any]
 ) -> dict[bytes, bytes]:
     """Return the metadata of an array's field; nothing when the field itself says all."""
-    if hint is None and rows is None and (label == name or (label is None and name == "")):
+    itself = type(label) is str and label == name != ""
+    if hint is None and rows is None and (itself or label is None):
         return {}
     form = {
         "version": _VERSION,

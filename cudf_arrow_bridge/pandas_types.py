@@ -61,6 +61,8 @@ def _arrow_kind(arrow_type: pa.DataType) -> tuple[str, Json]:
 
 def _numpy_type(dtype: Any) -> str:
     """Return a dtype's string if pandas would know it by that, else ``object``."""
+    if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
+        return "string" if dtype.storage == "pyarrow" else f"string[{dtype.storage}]"
     try:
         known = pd.api.types.pandas_dtype(str(dtype))
     except (TypeError, ValueError, NotImplementedError):

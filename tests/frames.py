@@ -10,6 +10,7 @@ import pyarrow as pa
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from host import arrays_of, field_of, schema_of, to_plc
+from test_labels import same
 
 from cudf_arrow_bridge.frames import assemble_frame, assemble_series, disassemble
 
@@ -99,7 +100,7 @@ def dtypes(obj):
 
 def assert_same_index(found, expected):
     assert type(found) is type(expected)
-    assert list(found.names) == list(expected.names)
+    assert all(same(*pair) for pair in zip(found.names, expected.names, strict=True))
     assert len(found) == len(expected)
     if isinstance(expected, cudf.RangeIndex):
         assert (found.start, found.stop, found.step) == (
@@ -123,5 +124,4 @@ def assert_same_object(found, expected):
         assert found.columns.dtype == expected.columns.dtype
         assert [type(x) for x in found.columns] == [type(x) for x in expected.columns]
     else:
-        assert type(found.name) is type(expected.name)
-        assert found.name == expected.name or found.name != found.name
+        assert same(found.name, expected.name)

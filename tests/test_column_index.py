@@ -18,7 +18,7 @@ INDEXES = {
     "range step": pd.RangeIndex(2, -8, -2, name="r"),
     "tuple name": pd.Index([1, 2, 3], name=(1, 2)),
     "uint8": pd.Index([1, 2], dtype="uint8"),
-    "mixed": pd.Index(["a", 1, None, np.nan, b"x", 2.5, True], dtype=object),
+    "mixed": pd.Index(["a", 3, None, np.nan, b"x", 2.5, True], dtype=object),
     "string": pd.Index(["a", None], dtype="string"),
     "python strings": pd.Index(["a", "b"], dtype=pd.StringDtype("python", na_value=np.nan)),
     "object strings": pd.Index(["a", "b"], dtype=object),

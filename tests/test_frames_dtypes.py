@@ -139,8 +139,8 @@ def test_a_frame_comes_back_over_the_same_memory(name, begin, end):
     source = frame({name: column(part, dtype)})
     found = again(source)
     assert_same_object(found, source)
-    assert found._columns[0].offset == source._columns[0].offset
     if name != "arrow null":
+        assert found._columns[0].offset == source._columns[0].offset
         assert addresses(found._columns[0].plc_column) == addresses(source._columns[0].plc_column)
 
 
@@ -190,7 +190,7 @@ def test_the_values_are_those_of_the_source(name, begin, end):
     ],
 )
 def test_the_arrow_type(name, expected):
-    array, dtype = CASES.get(name) or CASES[name.replace("40000", "40000")]
+    array, dtype = CASES[name]
     assert schema_of(disassemble(series(column(array, dtype)))).field(0).type == expected
 
 
@@ -203,29 +203,41 @@ def test_an_interval_is_what_pandas_writes():
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+PANDAS = {
+    "zoned": BERLIN,
+    "str": DEFAULT,
+    "large str": DEFAULT,
+    # What pandas 3 makes of strings that were kept as objects.
+    "object": DEFAULT,
+    # pandas gives both dtypes one name.
+    "arrow string": pd.StringDtype("pyarrow"),
+    "list": np.dtype(object),
+    "struct": np.dtype(object),
+    "decimal64": np.dtype(object),
+    "interval": pd.IntervalDtype("int64", "left"),
+    "interval unclosed": pd.IntervalDtype("int64", "right"),
+    "interval of times": pd.IntervalDtype("datetime64[ns]", "both"),
+    "category": pd.CategoricalDtype(["x", "y"]),
+    "category ordered": pd.CategoricalDtype(["x", "y"], ordered=True),
+    "category 129": pd.CategoricalDtype(range(129)),
+    "category 40000": pd.CategoricalDtype(range(40_000)),
+    **{
+        name: CASES[name][1]
+        for name in ("int8", "uint64", "float32", "datetime64[ms]", "timedelta64[us]")
+        + ("string", "string[python]", "Int64", "UInt8", "Float32", "boolean")
+        + ("arrow int", "arrow zoned")
+    },
+}
+
+
+@pytest.mark.parametrize("name", PANDAS)
 def test_pandas_reads_the_table(name):
     array, dtype = CASES[name]
-    found = table_of(disassemble(frame({"x": column(array, dtype)}))).to_pandas()
-    assert list(found.columns) == ["x"]
-    expected = dtype
-    if isinstance(dtype, cudf.CategoricalDtype):
-        assert found["x"].dtype.ordered == bool(dtype.ordered)
-        (categories,) = content(dtype.categories)
-        assert len(found["x"].dtype.categories) == len(categories)
-        return
-    if isinstance(dtype, cudf.IntervalDtype):
-        assert found["x"].dtype == pd.IntervalDtype(
-            getattr(dtype.subtype, "numpy_dtype", dtype.subtype), dtype.closed or "right"
-        )
-        return
-    if isinstance(dtype, pd.ArrowDtype) and not pa.types.is_nested(dtype.pyarrow_dtype):
-        # pandas finds parametric types by their string only now and then.
-        assert found["x"].dtype == expected or found["x"].dtype != np.dtype("float64")
-        return
-    if isinstance(dtype, pd.StringDtype | pd.DatetimeTZDtype) or str(dtype)[0] in "UIFb":
-        known = isinstance(dtype, pd.api.extensions.ExtensionDtype)
-        assert not known or found["x"].dtype == expected
+    # Rows without nulls: pandas' intervals and ints of the plain kind have none.
+    source = frame({"x": column(array.slice(2, 2), dtype)})
+    found = table_of(disassemble(source)).to_pandas()
+    assert found["x"].dtype == PANDAS[name]
+    assert found.columns.tolist() == ["x"]
 
 
 @pytest.mark.parametrize("name", ["category", "struct", "list of struct of list", "str", "int64"])
