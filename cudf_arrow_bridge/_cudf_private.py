@@ -105,9 +105,7 @@ def make_frame(
     return cudf.DataFrame._from_data(accessor, index=index, attrs=attrs)
 
 
-def make_series(
-    column: ColumnBase, name: Hashable, index: cudf.Index | None = None
-) -> cudf.Series:
+def make_series(column: ColumnBase, name: Hashable, index: cudf.Index | None = None) -> cudf.Series:
     """Make a series, on any machine."""
     return cudf.Series._from_column(column, name=name, index=index)
 

@@ -13,7 +13,7 @@ from .spans import HostSpan, view_host
 
 __all__ = ["all_null_strings", "codes", "days_to_seconds", "decode", "sequence"]
 
-_INTEGERS = {
+_INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.INT8: np.dtype("int8"),
     plc.TypeId.INT16: np.dtype("int16"),
     plc.TypeId.INT32: np.dtype("int32"),

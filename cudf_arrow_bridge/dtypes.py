@@ -19,7 +19,8 @@ import pyarrow as pa
 from ._cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json
 
-__all__ = ["element_dtype",
+__all__ = [
+    "element_dtype",
     "field_dtypes",
     "fits",
     "hint",
@@ -60,8 +61,7 @@ def interval_dtype(dtype: Any) -> tuple[Any, str | None] | None:
 def is_interval_type(arrow_type: pa.DataType) -> bool:
     """Say whether an Arrow type is pandas' interval extension."""
     return (
-        isinstance(arrow_type, pa.ExtensionType)
-        and arrow_type.extension_name == "pandas.interval"
+        isinstance(arrow_type, pa.ExtensionType) and arrow_type.extension_name == "pandas.interval"
     )
 
 
@@ -86,6 +86,8 @@ def element_dtype(dtype: Any) -> tuple[str, Any] | None:
 
 def hint(dtype: Any) -> Json:
     """Describe what the Arrow type doesn't say about a dtype; None if it says all."""
+    if isinstance(dtype, np.dtype):
+        return "object" if dtype.kind == "O" else None
     if isinstance(dtype, pd.ArrowDtype):
         schema = pa.schema([pa.field("", dtype.pyarrow_dtype)])
         return {"arrow": base64.b64encode(schema.serialize().to_pybytes()).decode()}
@@ -95,8 +97,6 @@ def hint(dtype: Any) -> Json:
         return {"string": [dtype.storage, "NA" if dtype.na_value is pd.NA else "nan"]}
     if str(dtype) in _MASKED:
         return str(dtype)
-    if isinstance(dtype, np.dtype):
-        return "object" if dtype.kind == "O" else None
     if isinstance(dtype, cudf.CategoricalDtype):
         inner = hint(dtype.categories.dtype)
         if inner is None and dtype.ordered is not None:
@@ -145,7 +145,9 @@ def fits(form: Json, arrow_type: pa.DataType) -> bool:
             return (
                 pa.types.is_struct(arrow_type)
                 and len(inner) == arrow_type.num_fields
-                and all(fits(part, field.type) for part, field in zip(inner, arrow_type))
+                and all(
+                    fits(part, field.type) for part, field in zip(inner, arrow_type, strict=True)
+                )
             )
     return False
 
@@ -182,26 +184,33 @@ def storage(arrow_type: pa.DataType) -> pa.DataType:
 
 
 def _same_string(left: pd.StringDtype, right: pd.StringDtype) -> bool:
-    return left.storage == right.storage and (left.na_value is pd.NA) == (right.na_value is pd.NA)
+    missing = (left.na_value is pd.NA) == (right.na_value is pd.NA)
+    return missing and bool(left.storage == right.storage)
 
 
 def _is_string(arrow_type: pa.DataType) -> bool:
     # Null too: a string column without a single value may travel as one.
-    return (
-        pa.types.is_string(arrow_type)
-        or pa.types.is_large_string(arrow_type)
-        or pa.types.is_string_view(arrow_type)
-        or pa.types.is_null(arrow_type)
+    return any(
+        check(arrow_type)
+        for check in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_string_view,
+            pa.types.is_null,
+        )
     )
 
 
 def _is_list(arrow_type: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(arrow_type)
-        or pa.types.is_large_list(arrow_type)
-        or pa.types.is_fixed_size_list(arrow_type)
-        or pa.types.is_list_view(arrow_type)
-        or pa.types.is_large_list_view(arrow_type)
+    return any(
+        check(arrow_type)
+        for check in (
+            pa.types.is_list,
+            pa.types.is_large_list,
+            pa.types.is_fixed_size_list,
+            pa.types.is_list_view,
+            pa.types.is_large_list_view,
+        )
     )
 
 
@@ -217,6 +226,6 @@ def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
         return (
             pa.types.is_struct(found)
             and [field.name for field in wanted] == [field.name for field in found]
-            and all(_same(left.type, right.type) for left, right in zip(wanted, found))
+            and all(_same(left.type, right.type) for left, right in zip(wanted, found, strict=True))
         )
     return bool(wanted == found)

@@ -179,9 +179,7 @@ def _struct(
     forms = _part(form, "struct") or [interval] * len(fields)
     pairs = [
         _incoming(child, child_field, child_form, host, f"{path}.{child_field.name}", False)
-        for child, child_field, child_form in zip(
-            column.children(), fields, forms, strict=True
-        )
+        for child, child_field, child_form in zip(column.children(), fields, forms, strict=True)
     ]
     column = _with_children(column, [child for child, _ in pairs])
     dtypes = [dtype for _, dtype in pairs]

@@ -88,13 +88,25 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> Layout:
     form = _load(schema.metadata)
     if form is not None:
         try:
-            return _decode(form, schema, objects, attrs)
-        except (KeyError, TypeError, ValueError, IndexError):
+            layout = _decode(form, schema, objects, attrs)
+            if _distinct(layout.labels):
+                return layout
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             # Damaged on the way; the metadata describes, it doesn't decide.
             pass
     labels, columns, rows = pandas_metadata.decode(schema)
+    if not _distinct(labels):
+        labels = pd.Index([schema.names[position] for position in columns])
     index = None if rows is None else Index(*rows)
     return Layout("frame", columns, labels, [None] * len(schema), index, attrs)
+
+
+def _distinct(labels: pd.Index) -> bool:
+    """Say whether cuDF, which keeps its columns in a dict, can label a frame so."""
+    try:
+        return len(dict.fromkeys(labels)) == len(labels)
+    except TypeError:
+        return False
 
 
 def _decode(

@@ -45,7 +45,8 @@ def encode(
     form = {
         "index_columns": list(rows),
         "column_indexes": [
-            _level_entry(level, name) for level, name in zip(_levels(labels), labels.names, strict=True)
+            _level_entry(level, name)
+            for level, name in zip(_levels(labels), labels.names, strict=True)
         ],
         "columns": list(columns),
         "attributes": attrs,
@@ -166,7 +167,8 @@ def decode(
         columns = [position for position in everything if position not in used]
         names = [schema.names[position] for position in columns]
         return _labels(form, entries, names), columns, rows
-    except Exception:  # noqa: BLE001 - whatever a peer wrote there, the names still stand
+    except Exception:
+        # Whatever a peer wrote there, and pyarrow made of it: the names still stand.
         return plain, everything, None
 
 
@@ -176,15 +178,19 @@ def _rows(
     if descriptors and isinstance(descriptors[0], dict):
         (found,) = descriptors
         span = range(found["start"], found["stop"], found["step"])
-        return [found["name"]], span, []
+        return [_hashable(found["name"])], span, []
     kept = [name for name in descriptors if names.count(name) == 1]
     if not kept:
         return None
     labels = []
     for name in kept:
         label = entries[name]["name"] if name in entries else name
-        labels.append(None if label == name and _GENERATED.fullmatch(name) else label)
+        labels.append(None if label == name and _GENERATED.fullmatch(name) else _hashable(label))
     return labels, None, [names.index(name) for name in kept]
+
+
+def _hashable(name: Json) -> Hashable:
+    return str(name) if isinstance(name, list | dict) else name
 
 
 def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:

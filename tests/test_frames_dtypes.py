@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from frames import again, assert_same_object, column, content, dtypes, frame, series
 from host import addresses, arrays_of, schema_of, table_of, to_plc
+from host_frames import again, assert_same_object, column, dtypes, frame, series
 
 from cudf_arrow_bridge.frames import disassemble
 
@@ -77,7 +77,10 @@ CASES = {
     "list of Int64": (LISTS, cudf.ListDtype(pd.Int64Dtype())),
     "struct": (STRUCTS, cudf.StructDtype({"a": "int64", "b": DEFAULT})),
     "struct of string": (STRUCTS, cudf.StructDtype({"a": "Int64", "b": pd.StringDtype("python")})),
-    "struct without fields": (pa.array([{}, None, {}, {}, {}], pa.struct([])), cudf.StructDtype({})),
+    "struct without fields": (
+        pa.array([{}, None, {}, {}, {}], pa.struct([])),
+        cudf.StructDtype({}),
+    ),
     "list of struct of list": (
         DEEP,
         cudf.ListDtype(cudf.StructDtype({"p": cudf.ListDtype("int64"), "q": DEFAULT})),
@@ -198,9 +201,7 @@ def test_an_interval_is_what_pandas_writes():
     source = frame({"i": column(*CASES["interval"])})
     pandas = pd.DataFrame({"i": pd.arrays.IntervalArray.from_tuples([(1, 5)], closed="left")})
     expected = pa.Schema.from_pandas(pandas).field("i").type
-    assert schema_of(disassemble(source)).field("i").type == expected.__class__(
-        pa.int64(), "left"
-    )
+    assert schema_of(disassemble(source)).field("i").type == expected.__class__(pa.int64(), "left")
 
 
 PANDAS = {
@@ -223,9 +224,11 @@ PANDAS = {
     "category 40000": pd.CategoricalDtype(range(40_000)),
     **{
         name: CASES[name][1]
-        for name in ("int8", "uint64", "float32", "datetime64[ms]", "timedelta64[us]")
-        + ("string", "string[python]", "Int64", "UInt8", "Float32", "boolean")
-        + ("arrow int", "arrow zoned")
+        for name in (
+            *("int8", "uint64", "float32", "datetime64[ms]", "timedelta64[us]"),
+            *("string", "string[python]", "Int64", "UInt8", "Float32", "boolean"),
+            *("arrow int", "arrow zoned"),
+        )
     },
 }
 

@@ -36,9 +36,9 @@ SCALARS = st.one_of(
     st.sampled_from([pd.NaT, pd.NA]),
     st.integers(-(2**62), 2**62).map(lambda n: pd.Timestamp(n, unit="ns")),
     st.integers(-(10**10), 10**10).map(lambda n: pd.Timestamp(np.datetime64(n, "s"))),
-    st.tuples(st.integers(0, 10**18), st.sampled_from(ZONES)).map(
-        lambda pair: pd.Timestamp(pair[0], tz=zoneinfo.ZoneInfo(pair[1]))
-    ).filter(lambda stamp: not stamp.fold),
+    st.tuples(st.integers(0, 10**18), st.sampled_from(ZONES))
+    .map(lambda pair: pd.Timestamp(pair[0], tz=zoneinfo.ZoneInfo(pair[1])))
+    .filter(lambda stamp: not stamp.fold),
     st.integers(0, 10**18).map(lambda n: pd.Timestamp(n, tz=datetime.UTC)),
     st.integers(-(10**9), 10**9).map(lambda n: pd.Timedelta(np.timedelta64(n, "ms"))),
     st.integers(0, 600).map(lambda n: pd.Period(ordinal=n, freq="M")),
