@@ -83,9 +83,13 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> Col
     TypeError
         If no cuDF frame can hold such a column.
     """
-    return make_column(
-        *_incoming(column, field, form if fits(form, field.type) else None, host, field.name, True)
-    )
+    if form is not None and fits(form, field.type):
+        try:
+            return make_column(*_incoming(column, field, form, host, field.name, True))
+        except (TypeError, ValueError, NotImplementedError):
+            # The hint asks for what cuDF does not have; without it the column may do.
+            pass
+    return make_column(*_incoming(column, field, None, host, field.name, True))
 
 
 def _incoming(
@@ -142,7 +146,8 @@ def _dictionary(
     indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
     if top and indexable and values.null_count() == 0:
         categories = make_column(*_incoming(values, value_field, inner, host, path, False))
-        ordered = None if isinstance(form, dict) and form["ordered"] is None else arrow_type.ordered
+        unknown = isinstance(form, dict) and form.get("ordered", False) is None
+        ordered = None if unknown else arrow_type.ordered
         dtype = cudf.CategoricalDtype(categories, ordered)
         return convert.codes(codes, codes_dtype(dtype), host), dtype
     if host and values.type().id() in _NESTED:

@@ -18,7 +18,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Json", "decode_label", "encode_label", "field_name", "index_level_name", "stringify"]
+__all__ = [
+    "Json",
+    "decode_label",
+    "decode_range",
+    "encode_label",
+    "field_name",
+    "index_level_name",
+    "stringify",
+]
 
 Json = Any
 # Python's own UTC, which is not the zone of that name.
@@ -174,6 +182,22 @@ _DECODERS: dict[str, Callable[[Json], Hashable]] = {
     "missing": {"NaT": pd.NaT, "NA": pd.NA}.__getitem__,
     "numpy": _decode_numpy,
 }
+
+
+def decode_range(start: Json, stop: Json, step: Json) -> range:
+    """Return the range of a RangeIndex.
+
+    Raises
+    ------
+    ValueError
+        If that is no range, or one longer than any index.
+    """
+    if not all(type(number) is int for number in (start, stop, step)):
+        raise ValueError(f"not a range: {[start, stop, step]}")
+    found = range(start, stop, step)
+    if any(abs(number) >= 1 << 62 for number in (start, stop, step)):
+        raise ValueError(f"not the range of an index: {found}")
+    return found
 
 
 def stringify(label: Hashable) -> str:

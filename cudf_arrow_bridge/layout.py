@@ -18,13 +18,15 @@ import pyarrow as pa
 
 from . import pandas_metadata
 from .column_index import decode_index, encode_index
-from .labels import Json, decode_label, encode_label
+from .labels import Json, decode_label, decode_range, encode_label
 from .metadata import BRIDGE_KEY
 
 __all__ = ["Index", "Kind", "Layout", "decode_field", "decode_schema", "encode_field"]
 
 Kind = Literal["frame", "series", "index"]
 _VERSION = 1
+# What reading metadata of the wrong shape may raise.
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass
@@ -91,7 +93,7 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> Layout:
             layout = _decode(form, schema, objects, attrs)
             if _distinct(layout.labels):
                 return layout
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        except _DAMAGED:
             # Damaged on the way; the metadata describes, it doesn't decide.
             pass
     labels, columns, rows = pandas_metadata.decode(schema)
@@ -166,7 +168,7 @@ def _decode_rows(
         return None, set()
     names = [decode_label(name, objects) for name in form["names"]]
     if "range" in form:
-        return Index(names, range=range(*form["range"])), set()
+        return Index(names, range=decode_range(*form["range"])), set()
     kept = [
         (name, found.index(level))
         for name, level in zip(names, form["levels"], strict=True)
@@ -209,7 +211,7 @@ def decode_field(
         renamed = form["field"] != schema_field.name
         label = default[0] if renamed else decode_label(form["label"], objects)
         return label, form["hint"], rows
-    except (KeyError, TypeError, ValueError):
+    except _DAMAGED:
         return default
 
 
@@ -217,6 +219,6 @@ def _load(metadata: dict[bytes, bytes] | None) -> dict[str, Json] | None:
     """Return the value of our key, None when there is none of a version we know."""
     try:
         form = json.loads((metadata or {})[BRIDGE_KEY])
-    except (KeyError, ValueError):
+    except (KeyError, RecursionError, ValueError):
         return None
     return form if isinstance(form, dict) and form.get("version") == _VERSION else None

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from .labels import Json, stringify
+from .labels import Json, decode_range, stringify
 from .metadata import PANDAS_KEY
 
 __all__ = ["attributes", "column_entry", "column_names", "decode", "encode", "range_entry"]
@@ -177,7 +177,7 @@ def _rows(
 ) -> tuple[list[Hashable], range | None, list[int]] | None:
     if descriptors and isinstance(descriptors[0], dict):
         (found,) = descriptors
-        span = range(found["start"], found["stop"], found["step"])
+        span = decode_range(found["start"], found["stop"], found["step"])
         return [_hashable(found["name"])], span, []
     kept = [name for name in descriptors if names.count(name) == 1]
     if not kept:
@@ -212,6 +212,6 @@ def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str
 def _load(schema: pa.Schema) -> dict[str, Json] | None:
     try:
         form = json.loads((schema.metadata or {})[PANDAS_KEY])
-    except (KeyError, ValueError):
+    except (KeyError, RecursionError, ValueError):
         return None
     return form if isinstance(form, dict) else None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What peers send: other types, other metadata, and ours after they changed what it describes."""
 
+import base64
 import json
 
 import cudf
@@ -329,6 +330,75 @@ def test_no_metadata_can_keep_the_data_from_arriving(data):
     if isinstance(found, cudf.DataFrame):
         assert len(found.columns) + (not isinstance(found.index, cudf.RangeIndex)) == 4
     assert len(found) == 3
+
+
+def arrow(arrow_type):
+    schema = pa.schema([pa.field("", arrow_type)])
+    return {"arrow": base64.b64encode(schema.serialize().to_pybytes()).decode()}
+
+
+ODD = [
+    7,
+    "Int64",
+    "object",
+    "nonsense",
+    [],
+    {},
+    {"string": ["nowhere", "NA"]},
+    {"string": 3},
+    {"arrow": "!"},
+    {"arrow": 3},
+    {"category": None},
+    {"list": "Int64"},
+    {"struct": [None]},
+    {"struct": None},
+    {"interval": None, "closed": "left"},
+    {"interval": None, "closed": 3},
+]
+DEFAULTS = {
+    "date": (pa.array([1, None], pa.date32()), "datetime64[s]"),
+    "float": (pa.array([1.5, None]), "float64"),
+    "edges": (pa.array([{"left": "a", "right": "b"}]), "struct"),
+    "list": (pa.array([["a"]]), "list"),
+    "category": (pa.array(["a"]).dictionary_encode(), "category"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+@pytest.mark.parametrize("form", [*ODD, "itself"], ids=str)
+def test_a_hint_that_does_not_fit_is_not_followed(name, form):
+    array, expected = DEFAULTS[name]
+    hint = arrow(array.type) if form == "itself" else form
+    ours = {"version": 1, "kind": "series", "field": "x", "label": 5, "hint": hint, "index": None}
+    field = pa.field("x", array.type, metadata={BRIDGE_KEY: json.dumps(ours).encode()})
+    found = assemble_series(to_plc(array), field)
+    assert found.name == 5
+    if not (form == "itself" and isinstance(found.dtype, pd.ArrowDtype)):
+        assert str(found.dtype).split("(")[0].lower().removesuffix("dtype") == expected
+    assert len(content(found)[0]) == len(array)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [[0, 3], ["0", 3, 1], [0, 3, 0], [0, 2**70, 1], [-(2**63), 2**63, 1], None, [0, 3, True]],
+)
+def test_a_range_that_is_none(span):
+    parts = disassemble(frame({7: numbers()}))
+    schema = schema_of(parts)
+    ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"index": {"names": [None], "range": span}}
+    theirs = json.loads(schema.metadata[PANDAS_KEY])
+    keys = ("start", "stop", "step")
+    theirs["index_columns"] = [dict(zip(keys, span or (), strict=False)) | {"kind": "range"}]
+    metadata = {BRIDGE_KEY: json.dumps(ours), PANDAS_KEY: json.dumps(theirs)}
+    found = assemble_frame(parts.columns, schema.with_metadata(metadata), 3)
+    assert (found.index.start, found.index.stop, found.index.step) == (0, 3, 1)
+
+
+def test_metadata_of_bottomless_depth():
+    deep = b"[" * 100_000 + b"]" * 100_000
+    for key in (BRIDGE_KEY, PANDAS_KEY):
+        found = again(source(), peer=lambda schema, key=key: schema.with_metadata({key: deep}))
+        assert found.columns.tolist() == ["1", "2.5", "('t', '0')", "7"]
 
 
 def test_pyarrows_own_pandas_tables():
