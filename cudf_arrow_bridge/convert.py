@@ -113,7 +113,8 @@ def _decode_device(column: plc.Column, values: plc.Column) -> plc.Column:
     (taken,) = plc.copying.gather(
         plc.Table([values]), plain, plc.copying.OutOfBoundsPolicy.NULLIFY
     ).columns()
-    return taken.with_mask(*plc.null_mask.bitmask_and([taken, column]))
+    mask, null_count = plc.null_mask.bitmask_and([taken, column])
+    return taken.with_mask(mask if null_count else None, null_count)
 
 
 def _decode_host(column: plc.Column, values: plc.Column) -> plc.Column:

@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from ._cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json
+from .metadata import EXTENSION_METADATA, EXTENSION_NAME
 
 __all__ = [
     "element_dtype",
+    "extension",
     "field_dtypes",
     "fits",
     "hint",
@@ -183,6 +185,53 @@ def storage(arrow_type: pa.DataType) -> pa.DataType:
             return arrow_type
 
 
+def extension(field: pa.Field) -> tuple[bytes, bytes] | None:
+    """Return the name and the metadata of a field's extension type, None without one.
+
+    None also where exporting the column gives another storage type than it came with, which the
+    extension's consumers would refuse, or where pyarrow does not tell the metadata.
+    """
+    arrow_type = field.type
+    metadata = field.metadata or {}
+    if isinstance(arrow_type, pa.ExtensionType):
+        found = (arrow_type.extension_name.encode(), arrow_type.__arrow_ext_serialize__())
+        arrow_type = arrow_type.storage_type
+    elif isinstance(arrow_type, pa.BaseExtensionType):
+        # Of the ones that pyarrow has in C++, these are stored as cuDF would, and have no metadata.
+        if arrow_type.extension_name not in ("arrow.json", "arrow.bool8"):
+            return None
+        found = (arrow_type.extension_name.encode(), b"")
+        arrow_type = arrow_type.storage_type
+    elif EXTENSION_NAME in metadata:
+        found = (metadata[EXTENSION_NAME], metadata.get(EXTENSION_METADATA, b""))
+    else:
+        return None
+    return found if _comes_back(arrow_type) else None
+
+
+def _comes_back(arrow_type: pa.DataType) -> bool:
+    """Say whether a column of this type leaves libcudf with the very same type."""
+    if pa.types.is_list(arrow_type):
+        return _comes_back(arrow_type.value_type)
+    if pa.types.is_struct(arrow_type):
+        return all(_comes_back(field.type) for field in arrow_type)
+    if pa.types.is_decimal(arrow_type):
+        return not pa.types.is_decimal256(arrow_type)
+    return any(
+        check(arrow_type)
+        for check in (
+            pa.types.is_integer,
+            pa.types.is_float32,
+            pa.types.is_float64,
+            pa.types.is_boolean,
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_timestamp,
+            pa.types.is_duration,
+        )
+    )
+
+
 def _same_string(left: pd.StringDtype, right: pd.StringDtype) -> bool:
     missing = (left.na_value is pd.NA) == (right.na_value is pd.NA)
     return missing and bool(left.storage == right.storage)
@@ -217,7 +266,7 @@ def _is_list(arrow_type: pa.DataType) -> bool:
 def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
     """Compare types, apart from what cuDF has one column type for."""
     if is_interval_type(wanted):
-        return storage(wanted) == storage(found)
+        return bool(storage(wanted).equals(storage(found)))
     if _is_string(wanted) and not pa.types.is_null(wanted):
         return _is_string(found) and not pa.types.is_null(found)
     if pa.types.is_list(wanted):
@@ -228,4 +277,4 @@ def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
             and [field.name for field in wanted] == [field.name for field in found]
             and all(_same(left.type, right.type) for left, right in zip(wanted, found, strict=True))
         )
-    return bool(wanted == found)
+    return bool(wanted.equals(found))

@@ -19,10 +19,11 @@ from ._cudf_private import (
     codes_dtype,
     compatible_timezone,
     make_column,
+    remember,
 )
-from .dtypes import fits, is_interval_type, leaf_dtype, storage, type_of
+from .dtypes import extension, fits, is_interval_type, leaf_dtype, storage, type_of
 from .labels import Json
-from .metadata import EXTENSION_METADATA, EXTENSION_NAME
+from .metadata import BRIDGE_KEY, EXTENSION_METADATA, EXTENSION_NAME
 
 __all__ = ["incoming"]
 
@@ -67,6 +68,9 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> Col
     dictionary becomes its plain values where cuDF has no category: inside lists and structs, and
     where null is among the dictionary's values.
 
+    The field's own metadata, the name of an extension type above all, stays with the column and
+    leaves with it again, as long as cuDF has not made another column of it.
+
     Parameters
     ----------
     column
@@ -83,13 +87,33 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> Col
     TypeError
         If no cuDF frame can hold such a column.
     """
-    if form is not None and fits(form, field.type):
-        try:
-            return make_column(*_incoming(column, field, form, host, field.name, True))
-        except (TypeError, ValueError, NotImplementedError):
-            # The hint asks for what cuDF does not have; without it the column may do.
-            pass
-    return make_column(*_incoming(column, field, None, host, field.name, True))
+    made = _hinted(column, field, form, host)
+    if made is None:
+        made = make_column(*_incoming(column, field, None, host, field.name, True))
+    if metadata := _lasting(field):
+        remember(made, metadata)
+    return made
+
+
+def _hinted(column: plc.Column, field: pa.Field, form: Json, host: bool) -> ColumnBase | None:
+    if form is None or not fits(form, field.type):
+        return None
+    try:
+        return make_column(*_incoming(column, field, form, host, field.name, True))
+    except (TypeError, ValueError, NotImplementedError):
+        # The hint asks for what cuDF does not have; without it the column may do.
+        return None
+
+
+def _lasting(field: pa.Field) -> dict[bytes, bytes]:
+    """Return the metadata to export the column with again."""
+    ours = (BRIDGE_KEY, EXTENSION_NAME, EXTENSION_METADATA)
+    kept = {key: value for key, value in (field.metadata or {}).items() if key not in ours}
+    found = extension(field)
+    # An interval says so by its dtype.
+    if found is not None and found[0] != b"pandas.interval":
+        kept |= {EXTENSION_NAME: found[0], EXTENSION_METADATA: found[1]}
+    return kept
 
 
 def _incoming(

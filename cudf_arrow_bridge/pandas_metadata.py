@@ -39,7 +39,7 @@ def encode(
         The frame's ``attrs``, left out unless JSON can carry them.
     """
     try:
-        json.dumps(attrs)
+        json.dumps(attrs, allow_nan=False)
     except (TypeError, ValueError):
         attrs = {}
     form = {

@@ -116,6 +116,17 @@ def test_codes_dtype_and_category_values(count, name):
     assert addresses(found.plc_column) == addresses(values.plc_column)
 
 
+def test_a_column_remembers_until_it_is_another():
+    made = plain()
+    assert private.recall(made) == {}
+    private.remember(made, {b"k": b"v"})
+    assert private.recall(made) == {b"k": b"v"}
+    assert private.recall(private.make_frame([made], pd.Index(["a"]), None)._data["a"]) != {}
+    other = private.make_column(to_plc(INTS.cast("float64")), np.dtype("float64"))
+    made._mimic_inplace(other, inplace=True)
+    assert private.recall(made) == {}
+
+
 def test_compatible_timezone():
     made = private.compatible_timezone(pd.DatetimeTZDtype("s", "UTC"))
     assert made.tz == zoneinfo.ZoneInfo("UTC")

@@ -170,6 +170,58 @@ def test_types_that_libcudf_stores_as_others():
     assert content(assemble_series(to_plc(raw), pa.field("u", uuid))) == [[[1] * 16]]
 
 
+class Celsius(pa.ExtensionType):
+    def __init__(self):
+        super().__init__(pa.float64(), "test.celsius")
+
+    def __arrow_ext_serialize__(self):
+        return b"since 1742"
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        return cls()
+
+
+EXTENSIONS = {
+    "known to nobody": (
+        pa.array([1, 2]),
+        pa.field("x", pa.int64(), metadata={"ARROW:extension:name": "n", "own": "o"}),
+        {b"ARROW:extension:name": b"n", b"ARROW:extension:metadata": b"", b"own": b"o"},
+    ),
+    "of Python": (
+        pa.array([1.5, None]),
+        pa.field("x", Celsius()),
+        {b"ARROW:extension:name": b"test.celsius", b"ARROW:extension:metadata": b"since 1742"},
+    ),
+    "of C++": (
+        pa.array(["{}"]),
+        pa.field("x", pa.json_()),
+        {b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""},
+    ),
+    "stored otherwise": (pa.array([[1] * 16], pa.list_(pa.uint8())), pa.field("x", pa.uuid()), {}),
+    "a date": (
+        pa.array([1], pa.date32()),
+        pa.field("x", pa.date32(), metadata={"ARROW:extension:name": "n", "own": "o"}),
+        {b"own": b"o"},
+    ),
+    "nested": (
+        pa.array([[1]]),
+        pa.field("x", pa.list_(pa.int64()), metadata={"ARROW:extension:name": "n"}),
+        {b"ARROW:extension:name": b"n", b"ARROW:extension:metadata": b""},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_an_extension_type_leaves_as_it_came(name):
+    array, field, expected = EXTENSIONS[name]
+    parts = disassemble(assemble_series(to_plc(array), field))
+    assert dict(parts.fields[0].metadata) == expected
+    whole = assemble_frame([to_plc(array)], pa.schema([field]), len(array))
+    assert dict(disassemble(whole).fields[0].metadata) == expected
+    assert dict(disassemble(whole["x"]).fields[0].metadata) == expected
+
+
 def test_an_interval_whose_extension_nobody_read():
     edges = pa.array([{"left": 1, "right": 2}])
     metadata = {
