@@ -101,9 +101,7 @@ def _table(
     compact: bool,
     labels: tuple[Any, ...] = (),
 ) -> DeviceArray:
-    schema, array = export_table(
-        columns, fields, num_rows, metadata, owner, stream, None, compact
-    )
+    schema, array = export_table(columns, fields, num_rows, metadata, owner, stream, None, compact)
     return DeviceArray(array, schema, "table", labels)
 
 
@@ -134,7 +132,5 @@ def _reexport(source: Source, stream: int, compact: bool) -> DeviceArray:
         metadata = schema.metadata or {}
         return _table(columns, fields, num_rows, metadata, None, stream, compact)
     column = source.import_column(stream, None)
-    c_schema, array = export_column(
-        column, from_field(source.field()), None, stream, None, compact
-    )
+    c_schema, array = export_column(column, from_field(source.field()), None, stream, None, compact)
     return DeviceArray(array, c_schema, "column")
