@@ -24,6 +24,7 @@ from host_frames import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cudf_arrow_bridge import layout
 from cudf_arrow_bridge.frames import assemble_frame, assemble_series, disassemble
 from cudf_arrow_bridge.metadata import BRIDGE_KEY, PANDAS_KEY
 
@@ -451,6 +452,18 @@ def test_metadata_of_bottomless_depth():
     for key in (BRIDGE_KEY, PANDAS_KEY):
         found = again(source(), peer=lambda schema, key=key: schema.with_metadata({key: deep}))
         assert found.columns.tolist() == ["1", "2.5", "('t', '0')", "7"]
+
+
+def test_metadata_too_deep_to_decode(monkeypatch):
+    """From Python 3.12 on, JSON reads deeper than Python itself recurses."""
+
+    def give_up(*_):
+        raise RecursionError
+
+    monkeypatch.setattr(layout, "decode_index", give_up)
+    assert again(source()).columns.tolist() == ["1", "2.5", "('t', '0')"]
+    monkeypatch.setattr(layout, "decode_label", give_up)
+    assert again(series(numbers(), 5)).name == "5"
 
 
 def test_pyarrows_own_pandas_tables():
