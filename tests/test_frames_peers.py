@@ -501,3 +501,20 @@ def test_what_cudf_itself_writes():
     found = assemble_frame(parts.columns, schema, 3)
     assert found.columns.tolist() == ["a"]
     assert content(found.index) == [[5, 6, 7]]
+
+
+def test_labels_that_turned_out_equal_give_way_to_the_names():
+    parts = disassemble(frame({"a": numbers(), "b": numbers()}))
+    schema = schema_of(parts)
+    ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
+    schema = schema.with_metadata({BRIDGE_KEY: json.dumps(ours)})
+    assert assemble_frame(parts.columns, schema, 3).columns.tolist() == ["a", "b"]
+
+
+def test_a_name_that_became_two_says_nothing_of_either():
+    """Which of the two the metadata meant, nobody knows: neither gets the dtype or the index."""
+    parts = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
+    fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
+    schema = pa.schema(fields, metadata=schema_of(parts).metadata)
+    with pytest.raises(TypeError, match=r"\['i'\]"):
+        assemble_frame([parts.columns[1]] * 2, schema, 3)
