@@ -117,9 +117,7 @@ void expect_shared(cudf::column_view const& column, device_array const& array, s
     EXPECT_EQ(address(1), offsets.head<std::byte>() + first * width_of(offsets));
   };
   switch (column.type().id()) {
-    case cudf::type_id::BOOL8:
-      EXPECT_FALSE(array.buffers().at(1).zero_copy);
-      return;
+    case cudf::type_id::BOOL8: EXPECT_FALSE(array.buffers().at(1).zero_copy); return;
     case cudf::type_id::STRING:
       expect_offsets();
       EXPECT_EQ(address(2), column.head<std::byte>());
@@ -139,8 +137,7 @@ void expect_shared(cudf::column_view const& column, device_array const& array, s
       expect_shared(column.child(1), array.dictionary(), column.child(1).offset());
       break;
     }
-    default:
-      EXPECT_EQ(address(1), column.head<std::byte>() + first * width_of(column));
+    default: EXPECT_EQ(address(1), column.head<std::byte>() + first * width_of(column));
   }
   for (auto const& buffer : array.buffers()) {
     EXPECT_TRUE(buffer.zero_copy || (array.length() == 0 && buffer.name == "offsets"));
@@ -191,7 +188,7 @@ TEST(ExportOfNoRows, HasOneZeroOffset)
     auto const none = make_column(type, {});
     auto const some = make_column(type, samples(type, 9, 30));
     auto const emptied =
-        std::vector<cudf::column_view>{*none, slice(*some, 0, 0), slice(*some, 5, 5)};
+      std::vector<cudf::column_view>{*none, slice(*some, 0, 0), slice(*some, 5, 5)};
     for (auto const& view : emptied) {
       auto const array = export_view(view).to_arrow();
       ASSERT_NE(array->array.buffers[1], nullptr);
@@ -234,9 +231,9 @@ TEST(ExportTable, IsAStructOfSlices)
   auto const whole  = source->view();
   // Columns of a table may begin anywhere, each at its own row.
   auto const columns = std::vector<cudf::column_view>{
-      slice(whole.child(0), 9, 40), slice(whole.child(1), 16, 47), slice(whole.child(2), 0, 31)};
+    slice(whole.child(0), 9, 40), slice(whole.child(1), 16, 47), slice(whole.child(2), 0, 31)};
   auto const array = to_arrow_device(
-      cudf::table_view{columns}, 31, nullptr, export_options{}, stream(), host_memory_resource());
+    cudf::table_view{columns}, 31, nullptr, export_options{}, stream(), host_memory_resource());
   auto const read = read_arrow(array.to_arrow()->array, type);
   for (std::size_t i = 0; i < 31; ++i) {
     EXPECT_EQ(read[i].items(),
@@ -247,7 +244,7 @@ TEST(ExportTable, IsAStructOfSlices)
 TEST(ExportTable, WithoutColumnsHasItsRows)
 {
   auto const array = to_arrow_device(
-      cudf::table_view{}, 12, nullptr, export_options{}, stream(), host_memory_resource());
+    cudf::table_view{}, 12, nullptr, export_options{}, stream(), host_memory_resource());
   EXPECT_EQ(array.length(), 12);
   EXPECT_EQ(read_arrow(array.to_arrow()->array, struct_of({})).size(), 12U);
 }
@@ -257,7 +254,7 @@ TEST(ExportErrors, NameWhatIsMissing)
   auto const int8  = cudf::data_type{cudf::type_id::INT8};
   auto const child = cudf::column_view{int8, 2, "ab", nullptr, 0};
   auto const offsets =
-      cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 2, "abcdabcd", nullptr, 0};
+    cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 2, "abcdabcd", nullptr, 0};
   auto const of = [](cudf::type_id id, std::vector<cudf::column_view> const& children) {
     return cudf::column_view{cudf::data_type{id}, 4, nullptr, nullptr, 0, 0, children};
   };
@@ -296,7 +293,7 @@ TEST(ExportedArray, DescribesItself)
   EXPECT_THROW((void)array.child(0), std::out_of_range);
   auto const buffers  = array.buffers();
   auto const expected = std::vector<std::pair<std::string_view, std::int64_t>>{
-      {"validity", 1}, {"offsets", 16}, {"data", 5}};
+    {"validity", 1}, {"offsets", 16}, {"data", 5}};
   ASSERT_EQ(buffers.size(), expected.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     EXPECT_EQ(std::pair(buffers[i].name, buffers[i].size), expected[i]);

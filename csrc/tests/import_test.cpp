@@ -13,13 +13,13 @@ namespace {
 imported_column import_array(shape const& type, unique_device_array& array)
 {
   return from_arrow_device_column(
-      *make_schema(type).get(), array.get(), stream(), host_memory_resource());
+    *make_schema(type).get(), array.get(), stream(), host_memory_resource());
 }
 
 imported_table import_table(shape const& type, unique_device_array& array)
 {
   return from_arrow_device_table(
-      *make_schema(type).get(), array.get(), stream(), host_memory_resource());
+    *make_schema(type).get(), array.get(), stream(), host_memory_resource());
 }
 
 /// Paddings of the top level and of those below.
@@ -168,7 +168,7 @@ struct crooked_array {
   unique_device_array array;
 
   crooked_array(std::size_t mask_shift, std::size_t data_shift, std::size_t data_size)
-      : memory(2 + (data_size + 15) / 8)
+    : memory(2 + (data_size + 15) / 8)
   {
     auto* base       = reinterpret_cast<std::byte*>(memory.data());
     base[mask_shift] = std::byte{0x05};

@@ -79,8 +79,8 @@ TYPED_TEST(Owner, MovesLeaveOneOwner)
   first            = std::move(*self);
   EXPECT_FALSE(first.is_released());
 
-  auto other  = this->live();
-  first       = unique_struct<TypeParam>{&other};
+  auto other = this->live();
+  first      = unique_struct<TypeParam>{&other};
   EXPECT_EQ(this->released, 1) << "what the target held before";
   EXPECT_FALSE(first.is_released());
 }

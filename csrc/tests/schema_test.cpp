@@ -8,17 +8,14 @@
 #include <cudf/table/table_view.hpp>
 #include <cudf/utilities/error.hpp>
 
-#include <nanoarrow/nanoarrow.hpp>
-
 #include <gtest/gtest.h>
+#include <nanoarrow/nanoarrow.hpp>
 
 namespace cudf_arrow_bridge::test {
 namespace {
 
 std::string format_of(shape const& type, column_metadata const& metadata)
-{
-  return to_arrow_schema(*make_column(type, {}), metadata)->format;
-}
+{ return to_arrow_schema(*make_column(type, {}), metadata)->format; }
 
 void expect_same_formats(ArrowSchema const& schema, shape const& type)
 {
@@ -71,10 +68,9 @@ TEST_P(Schema, DependsOnTheTypeAlone)
   EXPECT_EQ(describe(0), describe(30));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types,
-                         Schema,
-                         ::testing::ValuesIn(nested_shapes()),
-                         [](auto const& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Types, Schema, ::testing::ValuesIn(nested_shapes()), [](auto const& each) {
+  return each.param.name;
+});
 
 TEST(SchemaOfDurationDays, IsInSeconds)
 {
@@ -130,11 +126,10 @@ TEST(SchemaFlags, NullableAndOrdered)
   auto const dictionary = make_column(type, {});
   for (auto const nullable : {true, false}) {
     for (auto const ordered : {true, false}) {
-      auto const schema =
-        to_arrow_schema(*dictionary, {.nullable = nullable, .ordered = ordered});
-      EXPECT_EQ(schema->flags,
-                (nullable ? ARROW_FLAG_NULLABLE : 0) |
-                  (ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0));
+      auto const schema = to_arrow_schema(*dictionary, {.nullable = nullable, .ordered = ordered});
+      EXPECT_EQ(
+        schema->flags,
+        (nullable ? ARROW_FLAG_NULLABLE : 0) | (ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0));
     }
   }
   EXPECT_EQ(to_arrow_schema(*make_column(flat("int8"), {}), {.ordered = true})->flags,
@@ -144,11 +139,11 @@ TEST(SchemaFlags, NullableAndOrdered)
 
 TEST(SchemaNames, AreKeptAtEachLevel)
 {
-  auto const type   = struct_of({flat("int8"), list_of(struct_of({flat("string")}))});
-  auto const column = make_column(type, {});
-  auto metadata     = column_metadata{.name = "orders"};
-  metadata.children = {{.name = "id"}, {.name = "lines"}};
-  metadata.children[1].children             = {{.name = "element"}};
+  auto const type               = struct_of({flat("int8"), list_of(struct_of({flat("string")}))});
+  auto const column             = make_column(type, {});
+  auto metadata                 = column_metadata{.name = "orders"};
+  metadata.children             = {{.name = "id"}, {.name = "lines"}};
+  metadata.children[1].children = {{.name = "element"}};
   metadata.children[1].children[0].children = {{.name = "w\xc3\xa4hrung"}};
 
   auto const schema = to_arrow_schema(*column, metadata);
@@ -211,15 +206,14 @@ TEST(SchemaOfATable, IsAStructThatIsNotNullable)
 
 TEST(SchemaErrors, NameTheColumn)
 {
-  auto const number  = make_column(flat("int8"), {});
-  auto const type    = struct_of({flat("int8"), list_of(flat("decimal32"))});
-  auto const nested  = make_column(type, {});
-  auto precise       = column_metadata{.name = "a", .children = {{}, {.name = "b"}}};
-  precise.children[1].children = {{.precision = 77}};
-  auto too_many      = column_metadata{.name = "a", .children = {{.name = "c"}}};
+  auto const number             = make_column(flat("int8"), {});
+  auto const type               = struct_of({flat("int8"), list_of(flat("decimal32"))});
+  auto const nested             = make_column(type, {});
+  auto precise                  = column_metadata{.name = "a", .children = {{}, {.name = "b"}}};
+  precise.children[1].children  = {{.precision = 77}};
+  auto too_many                 = column_metadata{.name = "a", .children = {{.name = "c"}}};
   too_many.children[0].children = {{}};
-  for (auto const& [metadata, path] :
-       {std::pair{precise, "'a.b[]'"}, {too_many, "'a.c'"}}) {
+  for (auto const& [metadata, path] : {std::pair{precise, "'a.b[]'"}, {too_many, "'a.c'"}}) {
     try {
       (void)to_arrow_schema(*nested, metadata);
       FAIL() << path;

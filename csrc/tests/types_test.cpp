@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parsed_type.hpp"
-
 #include "testing/arrow_schema.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
@@ -25,9 +24,7 @@ unique_schema schema_of(char const* format)
 }
 
 unique_schema dictionary_schema(char const* index_format)
-{
-  return make_schema(dictionary_of(flat("string"), index_format));
-}
+{ return make_schema(dictionary_of(flat("string"), index_format)); }
 
 TEST(TypeTable, ExportsEveryTypeOfLibcudf)
 {
@@ -129,7 +126,7 @@ unique_schema nested_schema(format_case const& row)
     fill_schema(schema->children[i], children[i], "");
   }
   if (format == "+m") {
-    schema->children[0]->flags = 0;
+    schema->children[0]->flags              = 0;
     schema->children[0]->children[0]->flags = 0;
   }
   return schema;

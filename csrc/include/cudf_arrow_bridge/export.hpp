@@ -57,17 +57,19 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 
   /// @return Whether this handle was reset (or never filled)
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
+
   /// Drops this handle's share.
   void reset() noexcept { tree_.reset(); }
 
-  [[nodiscard]] memory_location location() const;     ///< Where the buffers live
-  [[nodiscard]] std::int64_t length() const;          ///< Rows
-  [[nodiscard]] std::int64_t null_count() const;      ///< Null rows; -1 where nobody counted
-  [[nodiscard]] std::int64_t offset() const;          ///< `ArrowArray.offset`
-  [[nodiscard]] std::int64_t num_children() const;    ///< Children, a dictionary's values not among them
+  [[nodiscard]] memory_location location() const;  ///< Where the buffers live
+  [[nodiscard]] std::int64_t length() const;       ///< Rows
+  [[nodiscard]] std::int64_t null_count() const;   ///< Null rows; -1 where nobody counted
+  [[nodiscard]] std::int64_t offset() const;       ///< `ArrowArray.offset`
+  [[nodiscard]] std::int64_t num_children()
+    const;  ///< Children, a dictionary's values not among them
   [[nodiscard]] device_array child(std::int64_t index) const;  ///< A handle on one child
-  [[nodiscard]] bool has_dictionary() const;          ///< Whether there are dictionary values
-  [[nodiscard]] device_array dictionary() const;      ///< A handle on the dictionary's values
+  [[nodiscard]] bool has_dictionary() const;      ///< Whether there are dictionary values
+  [[nodiscard]] device_array dictionary() const;  ///< A handle on the dictionary's values
 
   /**
    * @brief The buffers of this array, without its children's.
@@ -113,10 +115,7 @@ to_arrow_device(cudf::column_view const& column,
 /**
  * @brief Exports a table as a struct array, likewise.
  *
- * @throws std::invalid_argument also if `num_rows` is not the size of the table's columns
- *
- * @param table Table to export
- * @param num_rows Rows, which a table without columns cannot tell
+ * @param table Table to export; its number of rows counts also where it has no columns
  * @param owner As above
  * @param options As above
  * @param stream As above
@@ -124,7 +123,6 @@ to_arrow_device(cudf::column_view const& column,
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::table_view const& table,
-                cudf::size_type num_rows,
                 std::shared_ptr<void const> owner,
                 export_options const& options,
                 cuda::stream_ref stream,

@@ -17,7 +17,7 @@ inline void check(ArrowErrorCode code, ArrowError const* error = nullptr)
 {
   if (code != NANOARROW_OK) {
     throw std::runtime_error{
-        "nanoarrow: " + (error == nullptr ? std::to_string(code) : std::string{error->message})};
+      "nanoarrow: " + (error == nullptr ? std::to_string(code) : std::string{error->message})};
   }
 }
 

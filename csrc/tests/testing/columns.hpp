@@ -86,8 +86,7 @@ inline std::unique_ptr<cudf::column> make_column(shape const& type, rows const& 
   auto children = std::vector<std::unique_ptr<cudf::column>>{};
   auto data     = std::vector<char>{};
   switch (type.id) {
-    case cudf::type_id::EMPTY:
-      break;
+    case cudf::type_id::EMPTY: break;
     case cudf::type_id::STRING: {
       if (values.empty()) { break; }
       auto offsets = std::vector<std::int64_t>{0};
@@ -96,9 +95,9 @@ inline std::unique_ptr<cudf::column> make_column(shape const& type, rows const& 
         offsets.push_back(static_cast<std::int64_t>(data.size()));
       }
       children.push_back(type.format == "U"
-                             ? integers(cudf::type_id::INT64, offsets)
-                             : integers(cudf::type_id::INT32,
-                                        std::vector<std::int32_t>(offsets.begin(), offsets.end())));
+                           ? integers(cudf::type_id::INT64, offsets)
+                           : integers(cudf::type_id::INT32,
+                                      std::vector<std::int32_t>(offsets.begin(), offsets.end())));
       break;
     }
     case cudf::type_id::LIST: {
@@ -115,11 +114,10 @@ inline std::unique_ptr<cudf::column> make_column(shape const& type, rows const& 
       break;
     case cudf::type_id::DICTIONARY32: {
       auto const [keys, indices] = encode(values);
-      children.push_back(type.format == "c"
-                             ? integers(cudf::type_id::INT8,
-                                        std::vector<std::int8_t>(indices.begin(), indices.end()))
-                         : type.format == "l"
-                             ? integers(cudf::type_id::INT64, indices)
+      children.push_back(
+        type.format == "c"
+          ? integers(cudf::type_id::INT8, std::vector<std::int8_t>(indices.begin(), indices.end()))
+        : type.format == "l" ? integers(cudf::type_id::INT64, indices)
                              : integers(cudf::type_id::INT32,
                                         std::vector<std::int32_t>(indices.begin(), indices.end())));
       children.push_back(make_column(type.children[0], keys));
@@ -133,7 +131,7 @@ inline std::unique_ptr<cudf::column> make_column(shape const& type, rows const& 
       }
   }
   auto const nulls =
-      std::count_if(values.begin(), values.end(), [](auto& v) { return v.is_null(); });
+    std::count_if(values.begin(), values.end(), [](auto& v) { return v.is_null(); });
   auto mask = type.id == cudf::type_id::EMPTY ? host_buffer(std::vector<char>{}) : mask_of(values);
   return std::make_unique<cudf::column>(type.type(),
                                         static_cast<cudf::size_type>(values.size()),

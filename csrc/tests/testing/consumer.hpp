@@ -34,8 +34,8 @@ inline value read_row(ArrowArrayView const* view, shape const& type, std::int64_
       return {std::move(items)};
     }
     case cudf::type_id::FLOAT32:
-      return number(std::bit_cast<std::uint32_t>(
-          static_cast<float>(ArrowArrayViewGetDoubleUnsafe(view, row))));
+      return number(
+        std::bit_cast<std::uint32_t>(static_cast<float>(ArrowArrayViewGetDoubleUnsafe(view, row))));
     case cudf::type_id::FLOAT64:
       return number(std::bit_cast<std::uint64_t>(ArrowArrayViewGetDoubleUnsafe(view, row)));
     case cudf::type_id::DECIMAL32:

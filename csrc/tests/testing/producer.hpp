@@ -34,14 +34,14 @@ inline void append(ArrowArray* array, shape const& type, value const& v)
     case cudf::type_id::STRING: {
       auto const& text = v.text();
       return check(
-          ArrowArrayAppendString(array, {text.data(), static_cast<std::int64_t>(text.size())}));
+        ArrowArrayAppendString(array, {text.data(), static_cast<std::int64_t>(text.size())}));
     }
     case cudf::type_id::FLOAT32:
       return check(ArrowArrayAppendDouble(
-          array, std::bit_cast<float>(static_cast<std::uint32_t>(v.number()))));
+        array, std::bit_cast<float>(static_cast<std::uint32_t>(v.number()))));
     case cudf::type_id::FLOAT64:
       return check(ArrowArrayAppendDouble(
-          array, std::bit_cast<double>(static_cast<std::uint64_t>(v.number()))));
+        array, std::bit_cast<double>(static_cast<std::uint64_t>(v.number()))));
     case cudf::type_id::DECIMAL32:
     case cudf::type_id::DECIMAL64:
     case cudf::type_id::DECIMAL128: {
@@ -54,8 +54,8 @@ inline void append(ArrowArray* array, shape const& type, value const& v)
     }
     default:
       return check(type.is_signed()
-                       ? ArrowArrayAppendInt(array, static_cast<std::int64_t>(v.number()))
-                       : ArrowArrayAppendUInt(array, static_cast<std::uint64_t>(v.number())));
+                     ? ArrowArrayAppendInt(array, static_cast<std::int64_t>(v.number()))
+                     : ArrowArrayAppendUInt(array, static_cast<std::uint64_t>(v.number())));
   }
 }
 
@@ -70,7 +70,7 @@ inline rows padded(shape const& type, rows const& values, padding const& pad)
 }
 
 inline void build(
-    ArrowArray* array, shape const& type, rows const& values, slicing const& slices, int level)
+  ArrowArray* array, shape const& type, rows const& values, slicing const& slices, int level)
 {
   auto const pad = slices.at(level);
   auto const all = padded(type, values, pad);
@@ -128,9 +128,9 @@ inline void build(
   array->offset = pad.before;
   array->length = std::ssize(values);
   array->null_count =
-      slices.count_nulls || type.id == cudf::type_id::EMPTY
-          ? std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); })
-          : -1;
+    slices.count_nulls || type.id == cudf::type_id::EMPTY
+      ? std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); })
+      : -1;
 }
 
 inline unique_array produce(shape const& type, rows const& values, slicing const& slices = {})

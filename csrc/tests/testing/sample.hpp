@@ -20,15 +20,14 @@ inline value sample(shape const& type, engine& random, int null_percent)
 {
   if (type.id == cudf::type_id::EMPTY || below(random, 100) < null_percent) { return {}; }
   switch (type.id) {
-    case cudf::type_id::BOOL8:
-      return number(below(random, 2));
+    case cudf::type_id::BOOL8: return number(below(random, 2));
     case cudf::type_id::FLOAT32:
       return number(std::bit_cast<std::uint32_t>(static_cast<float>(below(random, 2000)) / -8.0F));
     case cudf::type_id::FLOAT64:
       return number(std::bit_cast<std::uint64_t>(below(random, 2000) / -8.0));
     case cudf::type_id::STRING: {
       static constexpr auto words =
-          std::to_array<char const*>({"", "a", "forty-two", "\xc3\xa9t\xc3\xa9", "zero\x01one"});
+        std::to_array<char const*>({"", "a", "forty-two", "\xc3\xa9t\xc3\xa9", "zero\x01one"});
       auto text = std::string{words[static_cast<std::size_t>(below(random, words.size()))]};
       return {text + std::to_string(below(random, 20))};
     }
@@ -75,8 +74,7 @@ inline shape sample_shape(engine& random, int depth)
   auto const flat   = [&] { return flats[random() % flats.size()]; };
   switch (depth == 0 ? 0 : below(random, 5)) {
     case 1:
-    case 2:
-      return list_of(sample_shape(random, depth - 1));
+    case 2: return list_of(sample_shape(random, depth - 1));
     case 3: {
       auto fields = std::vector<shape>{};
       for (auto i = below(random, 4); i > 0; --i) {
@@ -88,8 +86,7 @@ inline shape sample_shape(engine& random, int depth)
       auto const keys = flat();
       return keys.id == cudf::type_id::EMPTY ? keys : dictionary_of(keys);
     }
-    default:
-      return flat();
+    default: return flat();
   }
 }
 
@@ -104,7 +101,7 @@ inline std::vector<shape> nested_shapes()
     if (type.id != cudf::type_id::EMPTY) { result.push_back(dictionary_of(type)); }
   }
   auto const pair =
-      struct_of({flat("string"), list_of(flat("int16")), dictionary_of(flat("string"))});
+    struct_of({flat("string"), list_of(flat("int16")), dictionary_of(flat("string"))});
   for (auto const& type : {list_of(list_of(flat("string"))),
                            list_of(pair),
                            struct_of({pair, flat("bool8")}),

@@ -49,7 +49,7 @@ inline __int128_t read_integer_at(void const* head,
                                   bool sign)
 {
   auto const* bytes =
-      static_cast<std::uint8_t const*>(head) + static_cast<std::size_t>(index) * width;
+    static_cast<std::uint8_t const*>(head) + static_cast<std::size_t>(index) * width;
   auto result = __int128_t{sign && (bytes[width - 1] & 0x80) != 0 ? -1 : 0};
   std::memcpy(&result, bytes, width);
   return result;
@@ -62,14 +62,14 @@ inline value read_at(cudf::column_view const& column, shape const& type, std::in
   auto const offset_at = [&](std::int64_t i) {
     auto const offsets = column.child(0);
     return static_cast<std::int64_t>(read_integer_at(
-        offsets.head<void>(), offsets.offset() + i, cudf::size_of(offsets.type()), true));
+      offsets.head<void>(), offsets.offset() + i, cudf::size_of(offsets.type()), true));
   };
   switch (type.id) {
     case cudf::type_id::STRING: {
       auto const begin = offset_at(index);
       auto const size  = offset_at(index + 1) - begin;
-      return {std::string(column.head<char>() + (size == 0 ? 0 : begin),
-                          static_cast<std::size_t>(size))};
+      return {
+        std::string(column.head<char>() + (size == 0 ? 0 : begin), static_cast<std::size_t>(size))};
     }
     case cudf::type_id::LIST: {
       auto const element = column.child(1);
@@ -83,7 +83,7 @@ inline value read_at(cudf::column_view const& column, shape const& type, std::in
       auto items = rows{};
       for (std::size_t i = 0; i < type.children.size(); ++i) {
         items.push_back(
-            read_at(column.child(static_cast<cudf::size_type>(i)), type.children[i], index));
+          read_at(column.child(static_cast<cudf::size_type>(i)), type.children[i], index));
       }
       return {std::move(items)};
     }
@@ -91,12 +91,12 @@ inline value read_at(cudf::column_view const& column, shape const& type, std::in
       auto const indices = column.child(0);
       auto const keys    = column.child(1);
       auto const key     = static_cast<std::int64_t>(
-          read_integer_at(indices.head<void>(), index, cudf::size_of(indices.type()), true));
+        read_integer_at(indices.head<void>(), index, cudf::size_of(indices.type()), true));
       return read_at(keys, type.children[0], keys.offset() + key);
     }
     default:
       return number(read_integer_at(
-          column.head<void>(), index, cudf::size_of(column.type()), type.is_signed()));
+        column.head<void>(), index, cudf::size_of(column.type()), type.is_signed()));
   }
 }
 

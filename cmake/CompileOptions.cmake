@@ -1,0 +1,32 @@
+# Flags for our own C++; the headers of the wheels are SYSTEM and stay silent.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CCACHE ccache)
+  if(CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+  endif()
+endif()
+
+add_library(cudf_arrow_bridge_warnings INTERFACE)
+target_compile_options(
+  cudf_arrow_bridge_warnings
+  INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-unknown-pragmas -Werror
+)
+
+if(CUDF_ARROW_BRIDGE_SANITIZE)
+  add_compile_options(
+    -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g
+  )
+  add_link_options(-fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE})
+endif()

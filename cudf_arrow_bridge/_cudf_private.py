@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every use this package makes of cuDF's private interface, and nothing else.
+
+Each function has a test in ``tests/test_cudf_private.py``, so that a cuDF release that moves one
+of them says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import cudf
+import numpy as np
+import pandas as pd
+import pylibcudf as plc
+from cudf.core._internals.timezones import get_compatible_timezone
+from cudf.core.buffer import Buffer
+from cudf.core.column import ColumnBase
+from cudf.core.column_accessor import ColumnAccessor
+from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
+
+__all__ = [
+    "DEFAULT_STRING_DTYPE",
+    "category_values",
+    "codes_dtype",
+    "columns_of",
+    "compatible_timezone",
+    "make_column",
+    "make_frame",
+    "make_index",
+    "make_series",
+    "share",
+]
+
+
+class _Producer:
+    """Stands for the side that handed memory over and may still read it."""
+
+
+_PRODUCER = _Producer()
+
+
+def columns_of(obj: Any) -> Sequence[ColumnBase]:
+    """Return the cuDF columns of a DataFrame, Series, Index or MultiIndex."""
+    columns: Sequence[ColumnBase] = obj._columns
+    return columns
+
+
+def share(span: Any) -> Any:
+    """Take a reference that cuDF's copy-on-write respects.
+
+    cuDF writes in place while only one ``Buffer`` refers to the memory. A second one makes the
+    writer move away, and the memory an export hands out stays as it was.
+    """
+    return span.copy(deep=False) if isinstance(span, Buffer) else span
+
+
+def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
+    """Wrap a pylibcudf column whose memory may be shared with whoever produced it.
+
+    Arrow's memory is immutable, and a producer may still read it: cuDF sees one more reference to
+    each buffer and therefore copies before its first write.
+    """
+    made = ColumnBase.create(column, dtype)
+    _add_producer(made.plc_column)
+    return made
+
+
+def _add_producer(column: plc.Column) -> None:
+    for buffer in (column.data(), column.null_mask()):
+        if buffer is not None:
+            buffer.owner._slices.add(_PRODUCER)
+    for child in column.children():
+        _add_producer(child)
+
+
+def make_frame(
+    columns: Sequence[ColumnBase],
+    labels: pd.Index,
+    index: cudf.Index,
+    attrs: dict[Any, Any] | None = None,
+) -> cudf.DataFrame:
+    """Make a frame, on any machine; setting ``columns`` or the index later may need a GPU.
+
+    Raises
+    ------
+    ValueError
+        If two labels are equal: cuDF keeps its columns in a dict.
+    """
+    data = dict(zip(labels, columns, strict=True))
+    if len(data) < len(columns):
+        raise ValueError("two columns have equal labels")
+    hierarchical = isinstance(labels, pd.MultiIndex)
+    accessor = ColumnAccessor(
+        data,
+        multiindex=hierarchical,
+        level_names=tuple(labels.names),
+        rangeindex=isinstance(labels, pd.RangeIndex),
+        label_dtype=None if hierarchical else labels.dtype,
+        level_dtypes=tuple(level.dtype for level in labels.levels) if hierarchical else None,
+        pandas_index=labels,
+        verify=False,
+    )
+    return cudf.DataFrame._from_data(accessor, index=index, attrs=attrs)
+
+
+def make_series(
+    column: ColumnBase, name: Hashable, index: cudf.Index | None = None
+) -> cudf.Series:
+    """Make a series, on any machine."""
+    return cudf.Series._from_column(column, name=name, index=index)
+
+
+def make_index(columns: Sequence[ColumnBase], names: Sequence[Hashable]) -> cudf.Index:
+    """Make an index of one column, or a MultiIndex of several."""
+    if len(columns) == 1:
+        return cudf.Index._from_column(columns[0], name=names[0])
+    index = cudf.MultiIndex._from_data(dict(enumerate(columns)))
+    index.names = list(names)
+    return index
+
+
+def codes_dtype(dtype: cudf.CategoricalDtype) -> np.dtype[Any]:
+    """Return the unsigned type that cuDF wants a category's codes in."""
+    wanted: np.dtype[Any] = dtype._codes_dtype
+    return wanted
+
+
+def compatible_timezone(dtype: Any) -> Any:
+    """Return a ``DatetimeTZDtype`` whose zone is one that cuDF takes."""
+    return get_compatible_timezone(dtype)
+
+
+def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
+    """Return the column of a category's values."""
+    return dtype.categories._column

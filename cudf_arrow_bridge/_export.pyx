@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns and tables of pylibcudf to Arrow device arrays."""
+
+import atexit
+
+from cpython.ref cimport PyObject
+from cuda.bindings.cyruntime cimport cudaStream_t
+from libc.stdint cimport uintptr_t
+from libcpp.memory cimport shared_ptr
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.table.table_view cimport table_view
+from pylibcudf.libcudf.types cimport size_type
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
+from cudf_arrow_bridge._core cimport column_metadata, unique_device_array, unique_schema
+from cudf_arrow_bridge._resources cimport resource_of
+from cudf_arrow_bridge._schema cimport Schema, to_column_metadata, to_key_values
+
+
+cdef extern from "_python_owner.hpp" namespace "cudf_arrow_bridge":
+    shared_ptr[const void] share_python_object(PyObject*) except +
+    void store_interpreter_is_going "cudf_arrow_bridge::interpreter_is_going.store"(
+        bint
+    ) noexcept
+
+
+def _interpreter_is_going():
+    store_interpreter_is_going(True)
+
+
+atexit.register(_interpreter_is_going)
+
+
+cdef class ExportedArray:
+    """One level of an exported tree: `cudf_arrow_bridge::device_array` as Python sees it."""
+
+    cdef _core.device_array array
+
+    @staticmethod
+    cdef ExportedArray wrap(_core.device_array array):
+        cdef ExportedArray self = ExportedArray.__new__(ExportedArray)
+        self.array = array
+        return self
+
+    def device_array_capsule(self):
+        """Make one more live `ArrowDeviceArray`, in a capsule."""
+        cdef unique_device_array array
+        with nogil:
+            array = move(self.array.to_arrow())
+        return device_array_to_capsule(array)
+
+    def array_capsule(self):
+        """Make one more live `ArrowArray`, in a capsule, of host-accessible memory."""
+        cdef unique_device_array array
+        with nogil:
+            array = move(self.array.to_arrow())
+        return array_to_capsule(array)
+
+    def release(self) -> None:
+        """Drop this handle's share of the tree."""
+        cdef _core.device_array array
+        with nogil:
+            array = move(self.array)
+            self.array.reset()
+            array.reset()
+
+    @property
+    def is_released(self) -> bool:
+        return self.array.is_released()
+
+    @property
+    def device_type(self) -> int:
+        return self.array.location().device_type
+
+    @property
+    def device_id(self) -> int:
+        return self.array.location().device_id
+
+    @property
+    def length(self) -> int:
+        return self.array.length()
+
+    @property
+    def null_count(self) -> int:
+        return self.array.null_count()
+
+    @property
+    def offset(self) -> int:
+        return self.array.offset()
+
+    @property
+    def children(self) -> list:
+        return [ExportedArray.wrap(self.array.child(i)) for i in range(self.array.num_children())]
+
+    @property
+    def dictionary(self):
+        return ExportedArray.wrap(self.array.dictionary()) if self.array.has_dictionary() else None
+
+    def buffers(self) -> list:
+        """List name, address, size in bytes and whether zero-copy, for each buffer."""
+        cdef vector[_core.buffer_info] infos
+        with nogil:
+            infos = self.array.buffers()
+        return [
+            (
+                info.name.data()[:info.name.size()].decode(),
+                <uintptr_t>info.address,
+                info.size,
+                info.zero_copy,
+            )
+            for info in infos
+        ]
+
+
+def export_column(Column column not None, metadata, owner, uintptr_t stream, mr, bint compact):
+    """Export a column: its schema and its array.
+
+    `owner` is kept alive, beside the column, as long as anything made from the array is.
+    """
+    cdef column_view view = column.view()
+    cdef column_metadata c_metadata = to_column_metadata(metadata)
+    cdef unique_schema schema
+    cdef _core.device_array array
+    cdef _core.export_options options
+    cdef device_async_resource_ref resource = resource_of(mr)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    kept = (column, owner, mr)
+    cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
+    options.compact = compact
+    with nogil:
+        schema = move(_core.to_arrow_schema(view, c_metadata))
+        array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
+    return Schema.adopt(schema), ExportedArray.wrap(array)
+
+
+def export_table(
+    list columns, list fields, size_type num_rows, metadata, owner, uintptr_t stream, mr,
+    bint compact,
+):
+    """Export columns as a record batch: its schema and its array, likewise."""
+    cdef vector[column_view] views
+    cdef vector[column_metadata] c_fields
+    for column in columns:
+        views.push_back((<Column?>column).view())
+    for field in fields:
+        c_fields.push_back(to_column_metadata(field))
+    cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
+    cdef unique_schema schema
+    cdef _core.device_array array
+    cdef _core.export_options options
+    cdef device_async_resource_ref resource = resource_of(mr)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    cdef table_view view = table_view(views, num_rows)
+    kept = (columns, owner, mr)
+    cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
+    options.compact = compact
+    with nogil:
+        schema = move(_core.to_arrow_schema(view, c_fields, c_metadata))
+        array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
+    return Schema.adopt(schema), ExportedArray.wrap(array)

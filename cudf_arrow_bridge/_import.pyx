@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow device arrays to columns and tables of pylibcudf."""
+
+from cuda.bindings.cyruntime cimport cudaStream_t
+from cython.operator cimport dereference
+from libc.stdint cimport uintptr_t
+from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
+from pylibcudf.column cimport Column
+from pylibcudf.libcudf.column.column cimport column, column_contents
+from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.types cimport DataType
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.device_buffer cimport device_buffer
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._resources cimport resource_of
+
+
+cdef class Span:
+    """Memory of an imported column, as pylibcudf and cuDF take it.
+
+    rmm's own `DeviceBuffer` needs a driver; this needs none. Freeing it may release the producer.
+    """
+
+    cdef unique_ptr[device_buffer] buffer
+    cdef readonly uintptr_t ptr
+    cdef readonly size_t size
+    cdef object mr
+    cdef object __weakref__
+
+    def __dealloc__(self):
+        # The producer's release may take time, or the GIL for an owner of its own.
+        with nogil:
+            self.buffer.reset()
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        return {
+            "data": (self.ptr, False),
+            "shape": (self.size,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object mr):
+    if buffer.get() == NULL or buffer.get().size() == 0:
+        return None
+    cdef Span self = Span.__new__(Span)
+    self.ptr = <uintptr_t>buffer.get().data()
+    self.size = buffer.get().size()
+    self.buffer = move(buffer)
+    self.mr = mr
+    return self
+
+
+cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, object mr):
+    cdef DataType dtype = DataType.from_libcudf(storage.get().type())
+    cdef size_type null_count = storage.get().null_count()
+    cdef size_type i, child_size
+    cdef column_contents contents = storage.get().release()
+    children = []
+    for i in range(<size_type>contents.children.size()):
+        child_size = contents.children[i].get().size()
+        children.append(wrap_column(move(contents.children[i]), 0, child_size, mr))
+    data = wrap_buffer(move(contents.data), mr)
+    mask = wrap_buffer(move(contents.null_mask), mr)
+    return Column(
+        dtype, size, data, mask, null_count, offset, children, validate=False
+    )
+
+
+def import_column(schema, array, uintptr_t stream, mr):
+    """Import an array; its capsule is spent, the schema's is not."""
+    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    cdef device_async_resource_ref resource = resource_of(mr)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    cdef _core.imported_column imported
+    with nogil:
+        imported = move(
+            _core.from_arrow_device_column(dereference(c_schema), c_array, c_stream, resource)
+        )
+    return wrap_column(move(imported.storage), imported.offset, imported.size, mr)
+
+
+def import_table(schema, array, uintptr_t stream, mr):
+    """Import a struct array as columns and a number of rows, likewise."""
+    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    cdef device_async_resource_ref resource = resource_of(mr)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    cdef _core.imported_table imported
+    with nogil:
+        imported = move(
+            _core.from_arrow_device_table(dereference(c_schema), c_array, c_stream, resource)
+        )
+    cdef size_t i
+    columns = []
+    for i in range(imported.columns.size()):
+        columns.append(
+            wrap_column(
+                move(imported.columns[i].storage),
+                imported.columns[i].offset,
+                imported.columns[i].size,
+                mr,
+            )
+        )
+    return columns, imported.num_rows

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load the libraries that the extension modules are linked to, once they are known to fit."""
+
+from __future__ import annotations
+
+__all__ = ["check_release", "load_libraries"]
+
+
+def check_release(built: str, found: str) -> None:
+    """Refuse a libcudf of another release than the one built against.
+
+    Parameters
+    ----------
+    built, found
+        Versions such as ``"26.10.02"``. Only a release ``YY.MM`` as a whole keeps its C++ ABI.
+
+    Raises
+    ------
+    ImportError
+        If the releases differ.
+    """
+
+    def release(version: str) -> list[int]:
+        return [int(part) for part in version.split(".")[:2]]
+
+    if release(built) != release(found):
+        raise ImportError(
+            f"cudf_arrow_bridge was built against libcudf {built} but found libcudf {found}: "
+            "the C++ ABI of RAPIDS holds for one release only. Install both of the same release."
+        )
+
+
+def load_libraries() -> None:
+    """Load libcudf and what it needs, as pylibcudf does.
+
+    Raises
+    ------
+    ImportError
+        If libcudf is of another release than the one built against.
+    """
+    import libcudf
+
+    from cudf_arrow_bridge._build_info import LIBCUDF_VERSION
+
+    check_release(LIBCUDF_VERSION, libcudf.__version__)
+    libcudf.load_library()

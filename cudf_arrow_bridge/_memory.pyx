@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What memory is and whose."""
+
+from libc.stdint cimport uintptr_t
+
+from cudf_arrow_bridge cimport _core
+
+
+def has_gpu() -> bool:
+    """Whether this process can use a CUDA device."""
+    return _core.has_gpu()
+
+
+def device_type(uintptr_t address) -> int:
+    """Arrow's device type of the memory at an address (1: CPU, 2: CUDA, ...)."""
+    return _core.locate(<const void*>address).device_type

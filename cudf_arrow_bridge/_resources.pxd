@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+
+cdef device_async_resource_ref resource_of(object mr) except *

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from libcpp.pair cimport pair
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from cudf_arrow_bridge._core cimport column_metadata, unique_schema
+
+
+cdef column_metadata to_column_metadata(object metadata) except *
+cdef vector[pair[string, string]] to_key_values(object metadata) except *
+
+
+cdef class Schema:
+    cdef unique_schema schema
+
+    @staticmethod
+    cdef Schema adopt(unique_schema& schema)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
+
+from cython.operator cimport dereference
+from libc.stdint cimport int64_t
+from libcpp.pair cimport pair
+from libcpp.string cimport string
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+
+from cudf_arrow_bridge._capsules cimport schema_from_capsule, schema_to_capsule
+from cudf_arrow_bridge._core cimport (
+    ARROW_FLAG_NULLABLE,
+    ArrowSchema,
+    column_metadata,
+    copy_schema,
+    unique_schema,
+)
+
+
+cdef vector[pair[string, string]] to_key_values(object metadata) except *:
+    cdef vector[pair[string, string]] result
+    for key, value in metadata.items():
+        result.push_back(pair[string, string](<string>key, <string>value))
+    return result
+
+
+cdef column_metadata to_column_metadata(object metadata) except *:
+    cdef column_metadata result
+    result.name = metadata.name.encode()
+    result.nullable = metadata.nullable
+    result.timezone = metadata.timezone.encode()
+    result.precision = metadata.precision
+    result.ordered = metadata.ordered
+    if metadata.metadata:
+        result.metadata = to_key_values(metadata.metadata)
+    for child in metadata.children:
+        result.children.push_back(to_column_metadata(child))
+    return result
+
+
+cdef class Schema:
+    """One Arrow schema, of which any number of capsules can be made."""
+
+    @staticmethod
+    cdef Schema adopt(unique_schema& schema):
+        cdef Schema self = Schema.__new__(Schema)
+        self.schema = move(schema)
+        return self
+
+    def __arrow_c_schema__(self):
+        """Export a copy as a PyCapsule."""
+        cdef unique_schema copy
+        with nogil:
+            copy = move(copy_schema(dereference(self.schema.get())))
+        return schema_to_capsule(copy)
+
+
+def marks_table(object capsule) -> bool:
+    """Whether a schema is a struct that is not nullable, as that of a record batch."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    return is_struct(capsule) and not (schema.flags & ARROW_FLAG_NULLABLE)
+
+
+def is_struct(object capsule) -> bool:
+    """Whether the top level of a schema is a struct."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    return schema.format != NULL and <bytes>schema.format == b"+s"

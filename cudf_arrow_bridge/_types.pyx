@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core's type table, for Python."""
+
+from cython.operator cimport dereference
+
+from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._capsules cimport schema_from_capsule
+
+from pylibcudf.types import TypeId
+
+
+cdef str decode(_core.string_view text):
+    return text.data()[:text.size()].decode()
+
+
+cdef str how(_core.crossing crossing):
+    if crossing == _core.crossing.zero_copy:
+        return "zero-copy"
+    return "converted" if crossing == _core.crossing.converted else "unsupported"
+
+
+cdef dict to_dict(const _core.type_row& row):
+    return {
+        "arrow": decode(row.arrow),
+        "format": decode(row.format),
+        "type_id": TypeId(<int>row.column),
+        "on_export": how(row.on_export),
+        "on_import": how(row.on_import),
+        "note": decode(row.note),
+    }
+
+
+def rows() -> list[dict]:
+    """All rows of the type table."""
+    cdef _core.type_rows table = _core.type_table()
+    return [to_dict(table[i]) for i in range(table.size())]
+
+
+def import_row(object capsule) -> dict:
+    """The row that says how arrays of a schema's top level are imported."""
+    return to_dict(_core.import_row(dereference(schema_from_capsule(capsule))))

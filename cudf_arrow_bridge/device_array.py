@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`DeviceArray`: what an export gives, and what consumers of the PyCapsule protocols take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from . import display
+
+if TYPE_CHECKING:
+    from ._export import ExportedArray
+
+__all__ = ["BufferInfo", "DeviceArray", "DeviceType", "as_field", "as_schema"]
+
+
+class DeviceType(IntEnum):
+    """Arrow's device types that cuDF's memory can be of; the values are Arrow's."""
+
+    CPU = 1
+    CUDA = 2
+    CUDA_HOST = 3
+    CUDA_MANAGED = 13
+
+
+class BufferInfo(NamedTuple):
+    """One buffer of an exported array.
+
+    Attributes
+    ----------
+    name
+        ``validity``, ``data`` or ``offsets``, behind the path of the child it belongs to.
+    address
+        Where it is; 0 for a buffer that is absent.
+    size
+        Bytes that Arrow reads.
+    zero_copy
+        Whether it is the source's own memory, rather than a conversion that the export made.
+    """
+
+    name: str
+    address: int
+    size: int
+    zero_copy: bool
+
+
+class DeviceArray:
+    """A cuDF object as an Arrow device array.
+
+    It shares ownership of the source's buffers: the source may go first. It can be handed out any
+    number of times; what each consumer gets is released on its own.
+
+    Parameters
+    ----------
+    array
+        The exported tree.
+    arrow_schema
+        Anything with ``__arrow_c_schema__``.
+    kind
+        ``"table"`` for a record batch, ``"column"`` for any other array.
+    labels
+        Labels that Arrow metadata can only quote, for an import in this process.
+    """
+
+    def __init__(
+        self, array: ExportedArray, arrow_schema: Any, kind: str, labels: tuple[Any, ...] = ()
+    ) -> None:
+        self._array = array
+        self._arrow_schema = arrow_schema
+        self._kind = kind
+        self._labels = labels
+
+    def __arrow_c_schema__(self) -> object:
+        """Export the schema as an ``arrow_schema`` PyCapsule."""
+        return self._arrow_schema.__arrow_c_schema__()
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> tuple[object, object]:
+        """Export as a pair of PyCapsules, ``arrow_schema`` and ``arrow_device_array``.
+
+        Parameters
+        ----------
+        requested_schema
+            An ``arrow_schema`` PyCapsule. The specification makes meeting it optional, and the
+            array comes as it is; only a schema of another shape is refused.
+        **kwargs
+            For keywords of later versions of the specification.
+
+        Raises
+        ------
+        NotImplementedError
+            For any keyword whose value is not None.
+        ValueError
+            For a requested schema that this data could never have, or after `release`.
+
+        Notes
+        -----
+        Source: Arrow specification, "The Arrow PyCapsule Interface".
+        """
+        unknown = [name for name, value in kwargs.items() if value is not None]
+        if unknown:
+            raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
+        self.check_requested(requested_schema)
+        array = self._array.device_array_capsule()
+        return self.__arrow_c_schema__(), array
+
+    @property
+    def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
+        """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
+
+        A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
+        """
+        if self.device_type == DeviceType.CUDA:
+            raise AttributeError(
+                "__arrow_c_array__ needs memory that the CPU can read; this is on "
+                f"CUDA device {self.device_id}"
+            )
+        return self._export_host
+
+    def _export_host(self, requested_schema: object | None = None) -> tuple[object, object]:
+        self.check_requested(requested_schema)
+        array = self._array.array_capsule()
+        return self.__arrow_c_schema__(), array
+
+    def check_requested(self, requested: object | None) -> None:
+        """Refuse a requested schema that no conversion could meet.
+
+        Parameters
+        ----------
+        requested
+            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``.
+
+        Raises
+        ------
+        ValueError
+            If the schema has another number of fields.
+        """
+        if requested is None:
+            return
+        wanted = as_field(requested).type
+        own = as_field(self).type
+        for type_ in (wanted, own):
+            if not pa.types.is_struct(type_):
+                return
+        if wanted.num_fields != own.num_fields:
+            raise ValueError(
+                f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
+            )
+
+    @property
+    def device_type(self) -> DeviceType:
+        """What the memory is."""
+        return DeviceType(self._array.device_type)
+
+    @property
+    def device_id(self) -> int:
+        """The CUDA device that owns the memory; -1 for CPU memory."""
+        return self._array.device_id
+
+    @property
+    def schema(self) -> pa.Schema | pa.Field:
+        """The Arrow schema of a record batch, or the field of a column."""
+        if self._kind == "table":
+            return as_schema(self._arrow_schema)
+        return as_field(self._arrow_schema)
+
+    @property
+    def null_count(self) -> int:
+        """Null rows, or -1 where that is not known without reading the mask."""
+        return self._array.null_count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers, children's included."""
+        return sum(buffer.size for buffer in self.buffers())
+
+    @property
+    def children(self) -> list[DeviceArray]:
+        """The columns of a record batch, the fields of a struct, the element of a list."""
+        type_ = as_field(self._arrow_schema).type
+        if isinstance(type_, pa.BaseExtensionType):
+            type_ = type_.storage_type
+        return [
+            DeviceArray(child, type_.field(i), "column")
+            for i, child in enumerate(self._array.children)
+        ]
+
+    def buffers(self) -> list[BufferInfo]:
+        """Describe all buffers, children's and a dictionary's included.
+
+        On device memory, the size of each string column's data is one scalar read that waits.
+        """
+        return list(_walk(self._array, as_field(self._arrow_schema).type, ""))
+
+    def release(self) -> None:
+        """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""
+        self._array.release()
+
+    @property
+    def is_released(self) -> bool:
+        """Whether `release` was called."""
+        return self._array.is_released
+
+    def __len__(self) -> int:
+        return self._array.length
+
+    def __repr__(self) -> str:
+        return display.text(self)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
+
+
+class _SchemaCapsule:
+    """Gives a bare capsule the method that pyarrow looks for."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_schema__(self) -> object:
+        return self._capsule
+
+
+def _with_method(schema: Any) -> Any:
+    return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
+
+
+def as_field(schema: Any) -> pa.Field:
+    """Read a schema, or a capsule of one (which that spends), as a field."""
+    return pa.field(_with_method(schema))
+
+
+def as_schema(schema: Any) -> pa.Schema:
+    """Read the schema of a record batch, likewise."""
+    return pa.schema(_with_method(schema))
+
+
+def _walk(array: ExportedArray, type_: pa.DataType, path: str) -> Iterator[BufferInfo]:
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    for name, address, size, zero_copy in array.buffers():
+        yield BufferInfo(f"{path}{name}", address, size, zero_copy)
+    for i, child in enumerate(array.children):
+        field = type_.field(i)
+        step = field.name if pa.types.is_struct(type_) else "[]"
+        yield from _walk(child, field.type, f"{path}{step}.")
+    if array.dictionary is not None:
+        yield from _walk(array.dictionary, type_.value_type, f"{path}dictionary.")

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person sees of a device array: one screen of text, or a small table in a notebook.
+
+Only the public attributes are used, so that anything shaped like a ``DeviceArray`` can be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+LINES = 20
+HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
+
+
+class Buffer(Protocol):
+    """A buffer's description."""
+
+    @property
+    def zero_copy(self) -> bool:
+        """Whether the buffer is the source's own memory."""
+
+
+class Shown(Protocol):
+    """What is read from a device array."""
+
+    device_type: Any
+    device_id: int
+    null_count: int
+    nbytes: int
+    is_released: bool
+
+    @property
+    def schema(self) -> pa.Schema | pa.Field:
+        """Schema of a table, field of a column."""
+
+    @property
+    def children(self) -> Sequence[Any]:
+        """The columns of a table, the children of a column."""
+
+    def buffers(self) -> Sequence[Buffer]:
+        """Describe the buffers, those of the children included."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+
+
+class Line(NamedTuple):
+    """One column, `depth` levels below the array shown."""
+
+    depth: int
+    name: str
+    type: str
+    nulls: str
+    bytes: str
+    buffers: str
+
+
+def text(array: Shown) -> str:
+    """Describe a device array in at most one screen of plain text.
+
+    Parameters
+    ----------
+    array : DeviceArray
+        The array, which may be released already.
+
+    Returns
+    -------
+    str
+        A heading, and a line for each column and nested child.
+    """
+    if array.is_released:
+        return "DeviceArray, released"
+    lines, more = shown_lines(array)
+    cells = [
+        ("  " * line.depth + line.name, line.type, f"{line.nulls} nulls", line.bytes, line.buffers)
+        for line in lines
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    body = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([f"DeviceArray, {summary(array)}", *(f"  {row}" for row in [*body, *more])])
+
+
+def html(array: Shown) -> str:
+    """Describe a device array as an HTML table; names are escaped.
+
+    Parameters
+    ----------
+    array : DeviceArray
+        The array, which may be released already.
+
+    Returns
+    -------
+    str
+        An HTML fragment.
+    """
+    if array.is_released:
+        return "<div><b>DeviceArray</b>, released</div>"
+    lines, more = shown_lines(array)
+    head = "".join(f'<th style="text-align:left">{escape(heading)}</th>' for heading in HEADINGS)
+    body = "".join(_html_row(line) for line in lines)
+    foot = "".join(f'<tr><td colspan="{len(HEADINGS)}">{escape(note)}</td></tr>' for note in more)
+    return (
+        f"<div><b>DeviceArray</b>, {escape(summary(array))}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}{foot}</tbody></table></div>"
+    )
+
+
+def summary(array: Shown) -> str:
+    """Say in one line what the array is, how large, and where."""
+    rows = count(len(array), "row")
+    if isinstance(array.schema, pa.Schema):
+        shape = f"table of {rows} x {count(len(array.children), 'column')}"
+    else:
+        shape = f"column of {rows}"
+    return f"{shape}, {size(array.nbytes)} on {device(array)}"
+
+
+def shown_lines(array: Shown) -> tuple[list[Line], list[str]]:
+    """Pick the lines that fit on a screen, and a note on what is left out."""
+    if isinstance(array.schema, pa.Schema):
+        columns = list(array.children)
+        every = (line for column in columns for line in walk(column, 0))
+    else:
+        columns = [array]
+        every = walk(array, 0)
+    lines = list(islice(every, LINES))
+    hidden = len(columns) - sum(line.depth == 0 for line in lines)
+    if hidden:
+        return lines, [f"... and {count(hidden, 'more column')}"]
+    return lines, ["..."] if next(every, None) else []
+
+
+def walk(array: Any, depth: int) -> Iterator[Line]:
+    """Describe a column and then, one level deeper, its children."""
+    field = array.schema
+    nulls = "?" if array.null_count < 0 else f"{array.null_count:,}"
+    yield Line(
+        depth, printable(field.name), type_name(field.type), nulls, size(array.nbytes),
+        crossing(array.buffers()),
+    )  # fmt: skip
+    for child in array.children:
+        yield from walk(child, depth + 1)
+
+
+def crossing(buffers: Sequence[Buffer]) -> str:
+    """Say whether buffers are shared with the source."""
+    return "zero-copy" if all(buffer.zero_copy for buffer in buffers) else "converted"
+
+
+def device(array: Any) -> str:
+    """Name the device, with its number if it has one."""
+    name = str(array.device_type.name)
+    return name if array.device_id < 0 else f"{name} {array.device_id}"
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Name a type without repeating what its children's lines say."""
+    if pa.types.is_dictionary(kind):
+        ordered = ", ordered" if kind.ordered else ""
+        return f"dictionary<{kind.value_type}, {kind.index_type}{ordered}>"
+    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return str(kind).partition("<")[0]
+    return str(kind)
+
+
+def printable(name: object) -> str:
+    """Write a name on one line, control characters as escapes."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in str(name)
+    )
+
+
+def size(count: int) -> str:
+    """Write a number of bytes for people."""
+    if count < 1000:
+        return f"{count} B"
+    amount = float(count)
+    for unit in ("kB", "MB", "GB"):
+        amount /= 1000
+        if amount < 999.95:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1000:.1f} TB"
+
+
+def count(number: int, what: str) -> str:
+    """Write a number of things."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _html_row(line: Line) -> str:
+    indent = f"padding-left:{line.depth * 1.5 + 0.5:g}em"
+    name = f'<td style="text-align:left;{indent}">{escape(line.name)}</td>'
+    return f"<tr>{name}{''.join(f'<td>{escape(cell)}</td>' for cell in line[2:])}</tr>"

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`to_arrow_device`: whatever holds cuDF data, as a `DeviceArray`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pylibcudf as plc
+
+from ._export import export_column, export_table
+from ._frames_loader import load_frames
+from .device_array import DeviceArray
+from .metadata import ColumnMetadata, from_field
+from .sources import Source, open_source
+from .streams import stream_handle
+
+if TYPE_CHECKING:
+    from .frames import FrameParts
+
+__all__ = ["to_arrow_device"]
+
+
+def to_arrow_device(
+    obj: Any,
+    *,
+    stream: Any = None,
+    requested_schema: Any = None,
+    preserve_index: bool | None = None,
+    compact: bool = False,
+) -> DeviceArray:
+    """Export cuDF data through Arrow's C device data interface, without copying it.
+
+    Every buffer whose layout Arrow shares is shared; only bools and durations in days are
+    converted. Slices are right and still zero-copy.
+
+    Parameters
+    ----------
+    obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
+        The data; anything else with ``__arrow_c_device_array__`` is imported first. The result
+        shares ownership of the buffers: `obj` may go first.
+    stream : optional
+        The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
+        torch or numba, or a handle; None for cuDF's default stream.
+    requested_schema : optional
+        An Arrow schema that the consumer would rather have. Meeting it is optional by the
+        specification, and the data comes as it is; only a schema of another shape is refused.
+    preserve_index : bool, optional
+        None: a RangeIndex goes into the metadata, any other index becomes columns, or is dropped
+        where a series becomes an array. True: always columns, for which a series becomes a table.
+        False: dropped.
+    compact : bool
+        Whether to copy the masks of slices that begin within a byte, so that no array has an
+        offset, for consumers that insist on none.
+
+    Returns
+    -------
+    DeviceArray
+        A table for frames and tables, else a column.
+
+    Raises
+    ------
+    TypeError
+        If `obj` holds nothing that can be exported, or a column has a type that Arrow lacks.
+    ValueError
+        If `requested_schema` could never be met, or buffers live in different places.
+    """
+    result = _export(obj, stream_handle(stream), preserve_index, compact)
+    result.check_requested(requested_schema)
+    return result
+
+
+def _export(obj: Any, stream: int, preserve_index: bool | None, compact: bool) -> DeviceArray:
+    if isinstance(obj, DeviceArray):
+        return obj
+    if isinstance(obj, plc.Column):
+        schema, array = export_column(obj, ColumnMetadata(), None, stream, None, compact)
+        return DeviceArray(array, schema, "column")
+    if isinstance(obj, plc.Table):
+        columns = list(obj.columns())
+        fields = [ColumnMetadata(name=str(i)) for i in range(len(columns))]
+        return _table(columns, fields, obj.num_rows(), {}, obj, stream, compact)
+    if _is_cudf(obj):
+        return _frame(load_frames().disassemble(obj, preserve_index), stream, compact)
+    return _reexport(open_source(obj), stream, compact)
+
+
+def _is_cudf(obj: Any) -> bool:
+    cudf = sys.modules.get("cudf")
+    return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+
+
+def _table(
+    columns: list[plc.Column],
+    fields: list[ColumnMetadata],
+    num_rows: int,
+    metadata: Mapping[bytes, bytes],
+    owner: Any,
+    stream: int,
+    compact: bool,
+    labels: tuple[Any, ...] = (),
+) -> DeviceArray:
+    schema, array = export_table(
+        columns, fields, num_rows, metadata, owner, stream, None, compact
+    )
+    return DeviceArray(array, schema, "table", labels)
+
+
+def _frame(parts: FrameParts, stream: int, compact: bool) -> DeviceArray:
+    if parts.kind == "table":
+        return _table(
+            parts.columns,
+            parts.fields,
+            parts.num_rows,
+            parts.metadata,
+            parts.owners,
+            stream,
+            compact,
+            parts.labels,
+        )
+    schema, array = export_column(
+        parts.columns[0], parts.fields[0], parts.owners, stream, None, compact
+    )
+    return DeviceArray(array, schema, "column", parts.labels)
+
+
+def _reexport(source: Source, stream: int, compact: bool) -> DeviceArray:
+    """Export what another library holds, under the names it came with."""
+    if source.kind(None) == "table":
+        columns, num_rows = source.import_table(stream, None)
+        schema = source.schema()
+        fields = [from_field(field) for field in schema]
+        metadata = schema.metadata or {}
+        return _table(columns, fields, num_rows, metadata, None, stream, compact)
+    column = source.import_column(stream, None)
+    c_schema, array = export_column(
+        column, from_field(source.field()), None, stream, None, compact
+    )
+    return DeviceArray(array, c_schema, "column")

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuDF's frames, series and indexes: apart into pylibcudf columns, and together again.
+
+Nothing here knows about capsules or memory: columns in, columns out, and the metadata that makes
+them a frame again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import cudf
+import pandas as pd
+import pylibcudf as plc
+
+from . import convert, pandas_metadata
+from ._cudf_private import columns_of, make_column, make_frame, make_index, make_series
+from .dtypes import hint
+from .incoming import incoming
+from .labels import index_level_name, stringify
+from .layout import Index, Kind, Layout, decode_field, decode_schema, encode_field
+from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
+from .outgoing import outgoing
+from .pandas_types import pandas_type
+from .residency import is_host_memory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from cudf.core.column import ColumnBase
+
+__all__ = ["FrameParts", "assemble_frame", "assemble_series", "disassemble"]
+
+
+@dataclass
+class FrameParts:
+    """A cuDF object taken apart.
+
+    Attributes
+    ----------
+    columns, fields
+        The columns and their Arrow fields, pairwise.
+    num_rows
+        The number of rows, which a frame without columns has too.
+    metadata
+        The schema's metadata; empty for an array.
+    kind
+        ``"table"`` for a record batch, ``"column"`` for an array.
+    labels
+        Labels that the metadata can only quote. Kept with the array in this process and passed to
+        ``assemble_*``, they make the labels exact.
+    owners
+        What must stay alive while the memory is in use. It also keeps cuDF's copy-on-write from
+        writing into that memory.
+    """
+
+    columns: list[plc.Column]
+    fields: list[ColumnMetadata]
+    num_rows: int
+    metadata: dict[bytes, bytes]
+    kind: Literal["table", "column"]
+    labels: tuple[Any, ...]
+    owners: tuple[Any, ...]
+
+
+def disassemble(
+    obj: cudf.DataFrame | cudf.Series | cudf.Index, preserve_index: bool | None = None
+) -> FrameParts:
+    """Take a cuDF object apart, without copying its data.
+
+    Parameters
+    ----------
+    obj
+        A frame becomes a table: its columns, then the levels of its index. A series becomes an
+        array, an index too; a MultiIndex becomes a table of its levels.
+    preserve_index
+        What becomes of the index of a frame or series. None: a RangeIndex goes into the metadata,
+        any other becomes columns of the table, or is dropped where a series becomes an array.
+        True: always columns, for which a series becomes a table. False: dropped.
+
+    Raises
+    ------
+    TypeError
+        If the object is none of these.
+    """
+    if isinstance(obj, cudf.DataFrame):
+        return _table("frame", columns_of(obj), obj.columns, obj.index, preserve_index, obj.attrs)
+    if isinstance(obj, cudf.Series):
+        (column,) = columns_of(obj)
+        if preserve_index:
+            labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
+            return _table("series", [column], labels, obj.index, True, obj.attrs)
+        keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
+        rows = Index([obj.index.name], range=_range(obj.index)) if keep else None
+        return _array("series", column, obj.name, rows)
+    if isinstance(obj, cudf.MultiIndex):
+        labels = _level_labels(obj.names)
+        return _table("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), None, {})
+    if isinstance(obj, cudf.RangeIndex):
+        return _array("index", _sequence(obj, is_host_memory()), obj.name, None)
+    if isinstance(obj, cudf.Index):
+        (column,) = columns_of(obj)
+        return _array("index", column, obj.name, None)
+    raise TypeError(f"expected a cuDF DataFrame, Series or Index, found {type(obj).__name__}")
+
+
+def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) -> FrameParts:
+    name = "" if label is None else stringify(label)
+    objects: list[Any] = []
+    made, field = outgoing(column.plc_column, column.dtype, name)
+    if rows is not None and rows.names == [None] and rows.range == range(column.size):
+        rows = None
+    ours = encode_field(kind, name, label, hint(column.dtype), rows, objects)
+    field = replace(field, metadata={**field.metadata, **ours})
+    return FrameParts([made], [field], column.size, {}, "column", tuple(objects), (made,))
+
+
+def _table(
+    kind: Kind,
+    columns: Sequence[ColumnBase],
+    labels: pd.Index,
+    index: cudf.Index,
+    preserve_index: bool | None,
+    attrs: dict[Any, Any],
+) -> FrameParts:
+    names = [stringify(label) for label in labels]
+    entries = [
+        _entry(pandas_metadata.column_name(label), name, column)
+        for label, name, column in zip(labels, names, columns, strict=True)
+    ]
+    rows: Index | None = None
+    levels: list[ColumnBase] = []
+    described: list[Any] = []
+    if isinstance(index, cudf.RangeIndex) and preserve_index is None:
+        rows = Index([index.name], range=_range(index))
+        described = [pandas_metadata.range_entry(_range(index), index.name)]
+    elif preserve_index is not False:
+        levels = _levels(index, columns)
+        rows = Index(list(index.names), levels=list(range(len(names), len(names) + len(levels))))
+        for position, (label, level) in enumerate(zip(index.names, levels, strict=True)):
+            name = index_level_name(label, position, names)
+            described.append(name)
+            names.append(name)
+            entries.append(_entry(None if label is None else stringify(label), name, level))
+    together = [*columns, *levels]
+    pairs = [
+        outgoing(column.plc_column, column.dtype, name)
+        for column, name in zip(together, names, strict=True)
+    ]
+    hints = [hint(column.dtype) for column in together]
+    objects: list[Any] = []
+    layout = Layout(kind, list(range(len(columns))), labels, hints, rows)
+    metadata = {
+        PANDAS_KEY: pandas_metadata.encode(labels, entries, described, attrs),
+        BRIDGE_KEY: layout.encode(names, objects),
+    }
+    made = [column for column, _ in pairs]
+    fields = [field for _, field in pairs]
+    return FrameParts(made, fields, len(index), metadata, "table", tuple(objects), tuple(made))
+
+
+def _entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
+    return pandas_metadata.column_entry(name, field, *pandas_type(column.dtype))
+
+
+def _levels(index: cudf.Index, columns: Sequence[ColumnBase]) -> list[ColumnBase]:
+    if isinstance(index, cudf.RangeIndex):
+        return [_sequence(index, is_host_memory(*(column.plc_column for column in columns)))]
+    return list(columns_of(index))
+
+
+def _sequence(index: cudf.RangeIndex, host: bool) -> ColumnBase:
+    return make_column(convert.sequence(_range(index), host), index.dtype)
+
+
+def _range(index: cudf.RangeIndex) -> range:
+    return range(index.start, index.stop, index.step)
+
+
+def _level_labels(names: Sequence[Hashable]) -> pd.Index:
+    """Label the levels of a MultiIndex by name, or by position where they have none of their own."""
+    labels = [
+        position if name is None or names.count(name) > 1 else name
+        for position, name in enumerate(names)
+    ]
+    return pd.Index(labels, tupleize_cols=False)
+
+
+def assemble_frame(
+    columns: Sequence[plc.Column],
+    schema: pa.Schema,
+    num_rows: int,
+    labels: Sequence[Any] | None = None,
+) -> cudf.DataFrame | cudf.Series:
+    """Make a frame of the columns of a record batch.
+
+    Parameters
+    ----------
+    columns
+        The columns, one for each field of the schema.
+    schema
+        The schema they came with. Its metadata says what is the index, what the labels are, and
+        which dtypes the Arrow types alone don't tell; what no longer fits the fields is ignored.
+    num_rows
+        The number of rows.
+    labels
+        The labels of :class:`FrameParts`, where the array still had them.
+
+    Returns
+    -------
+    cudf.DataFrame or cudf.Series
+        A series if that is what was exported with its index.
+
+    Raises
+    ------
+    TypeError
+        If no cuDF frame can hold a column, or two columns have the same label.
+    """
+    host = is_host_memory(*columns)
+    layout = decode_schema(schema, labels or ())
+    made = [
+        incoming(column, field, form, host)
+        for column, field, form in zip(columns, schema, layout.hints, strict=True)
+    ]
+    index = _rows(layout.index, made, num_rows)
+    data = [made[position] for position in layout.columns]
+    if layout.kind == "series" and len(data) == 1:
+        series = make_series(data[0], layout.labels[0], index)
+        series.attrs = layout.attrs
+        return series
+    try:
+        return make_frame(data, layout.labels, index, layout.attrs)
+    except ValueError as error:
+        twice = layout.labels[layout.labels.duplicated()].tolist()
+        raise TypeError(
+            f"{twice}: found several columns of this name, expected one of each in a cuDF frame; "
+            'import with to="pylibcudf" instead'
+        ) from error
+
+
+def assemble_series(
+    column: plc.Column, field: pa.Field, labels: Sequence[Any] | None = None
+) -> cudf.Series:
+    """Make a series of an array.
+
+    Parameters
+    ----------
+    column
+        The column.
+    field
+        The field it came with, whose name becomes the series' unless its metadata knows better.
+    labels
+        The labels of :class:`FrameParts`, where the array still had them.
+
+    Raises
+    ------
+    TypeError
+        If no cuDF series can hold the column.
+    """
+    name, form, rows = decode_field(field, labels or ())
+    made = incoming(column, field, form, is_host_memory(column))
+    return make_series(made, name, _rows(rows, [made], made.size))
+
+
+def _rows(rows: Index | None, columns: Sequence[ColumnBase], size: int) -> cudf.Index:
+    if rows is None:
+        return cudf.RangeIndex(size)
+    if rows.range is None:
+        return make_index([columns[position] for position in rows.levels], rows.names)
+    span = rows.range
+    if len(span) != size:
+        # Rows were added or taken away by someone who left the metadata alone.
+        return cudf.RangeIndex(size)
+    return cudf.RangeIndex(span.start, span.stop, span.step, name=rows.names[0])

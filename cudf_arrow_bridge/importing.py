@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`from_arrow_device`: Arrow arrays of any library as cuDF data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pylibcudf as plc
+
+from ._frames_loader import load_frames
+from .sources import Kind, open_source
+from .streams import stream_handle
+
+if TYPE_CHECKING:
+    import cudf
+
+__all__ = ["from_arrow_device"]
+
+
+def from_arrow_device(
+    obj: Any,
+    *,
+    stream: Any = None,
+    mr: Any = None,
+    to: Literal["cudf", "pylibcudf"] = "cudf",
+    kind: Kind | None = None,
+) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+    """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
+
+    The buffers stay the producer's memory, kept alive by the result and released when the last
+    column that uses them goes. Without a GPU, arrays in host memory become frames in host memory.
+
+    Parameters
+    ----------
+    obj : Any
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+    stream : optional
+        The stream that will use the data: it is made to wait for the producer. As in
+        `to_arrow_device`.
+    mr : rmm.mr.DeviceMemoryResource, optional
+        Where converted buffers come from; None for rmm's current resource.
+    to : {"cudf", "pylibcudf"}
+        What to make: a frame or series, or a pylibcudf table or column.
+    kind : {"table", "column"}, optional
+        What the array is. None: a table if `obj` is known to be one or its schema is a struct that
+        is not nullable, as Arrow's own libraries mark record batches; else a column.
+
+    Returns
+    -------
+    cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
+        By `to` and `kind`.
+
+    Raises
+    ------
+    TypeError
+        If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
+    ValueError
+        If the producer's struct contradicts its schema or the specification, lives on another
+        device than the current one, or is a table with null rows. Its array has been released.
+    OverflowError
+        If a column has more rows than cuDF's can.
+    """
+    if to not in ("cudf", "pylibcudf"):
+        raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
+    handle = stream_handle(stream)
+    source = open_source(obj)
+    if source.kind(kind) == "table":
+        columns, num_rows = source.import_table(handle, mr)
+        if to == "pylibcudf":
+            return plc.Table(columns, num_rows)
+        return load_frames().assemble_frame(columns, source.schema(), num_rows, source.labels)
+    column = source.import_column(handle, mr)
+    if to == "pylibcudf":
+        return column
+    return load_frames().assemble_series(column, source.field(), source.labels)

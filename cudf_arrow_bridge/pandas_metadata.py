@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``pandas`` metadata of a schema, as pandas documents it and pyarrow and cuDF write it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from .labels import Json, stringify
+from .metadata import PANDAS_KEY
+
+__all__ = ["attributes", "column_entry", "decode", "encode"]
+
+_GENERATED = re.compile(r"__index_level_\d+__")
+
+
+def encode(
+    labels: pd.Index,
+    columns: Sequence[Json],
+    rows: Sequence[Json],
+    attrs: dict[Any, Any],
+) -> bytes:
+    """Return the value of the ``pandas`` key.
+
+    Parameters
+    ----------
+    labels
+        The labels of the columns.
+    columns
+        What :func:`column_entry` returned for each column, then for each level of the index.
+    rows
+        The index: names of fields, or a range's description.
+    attrs
+        The frame's ``attrs``, left out unless JSON can carry them.
+    """
+    try:
+        json.dumps(attrs)
+    except (TypeError, ValueError):
+        attrs = {}
+    form = {
+        "index_columns": list(rows),
+        "column_indexes": [
+            _level_entry(level, name) for level, name in zip(_levels(labels), labels.names)
+        ],
+        "columns": list(columns),
+        "attributes": attrs,
+        "creator": {"library": "cudf-arrow-bridge"},
+        "pandas_version": pd.__version__,
+    }
+    return json.dumps(form).encode()
+
+
+def column_entry(
+    name: Hashable, field: str, kind: str, numpy_type: str, metadata: Json
+) -> dict[str, Json]:
+    """Describe a column or an index level."""
+    return {
+        "name": name,
+        "field_name": field,
+        "pandas_type": kind,
+        "numpy_type": numpy_type,
+        "metadata": metadata,
+    }
+
+
+def range_entry(index: range, name: Hashable) -> dict[str, Json]:
+    """Describe a range index."""
+    return {
+        "kind": "range",
+        "name": json_name(name),
+        "start": index.start,
+        "stop": index.stop,
+        "step": index.step,
+    }
+
+
+def json_name(name: Hashable) -> Json:
+    """Return a name as pyarrow writes it: as it is where JSON has its type, else as a string."""
+    if name is None or type(name) in (bool, int):
+        return name
+    return stringify(name)
+
+
+def column_name(label: Hashable) -> Json:
+    """Return a column's label as the ``name`` of its entry.
+
+    pyarrow makes labels of these again, by the type of the whole index. A bool stays one, because
+    any string converts to True; what is missing in a tuple is None, the one such literal.
+    """
+    if label is None or isinstance(label, bool):
+        return label
+    if isinstance(label, tuple):
+        return str(tuple(_literal(part) for part in label))
+    return stringify(label)
+
+
+def _literal(part: Hashable) -> Hashable:
+    if isinstance(part, bool) or pd.api.types.is_scalar(part) and pd.isna(part):
+        return part if isinstance(part, bool) else None
+    return stringify(part)
+
+
+def _levels(labels: pd.Index) -> list[pd.Index]:
+    return list(labels.levels) if isinstance(labels, pd.MultiIndex) else [labels]
+
+
+def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
+    kind, numpy_type, metadata = _level_type(level)
+    return column_entry(json_name(name), json_name(name), kind, numpy_type, metadata)
+
+
+def _level_type(level: pd.Index) -> tuple[str, str, Json]:
+    """Return pandas_type, numpy_type and metadata such that pyarrow can convert the strings."""
+    dtype = level.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return "datetimetz", f"datetime64[{dtype.unit}]", {"timezone": str(dtype.tz)}
+    if getattr(dtype, "kind", "O") in "biufmM" and not isinstance(dtype, pd.ArrowDtype):
+        numpy_type = getattr(dtype, "numpy_dtype", dtype)
+        if not pd.api.types.is_extension_array_dtype(dtype) or not level.hasnans:
+            return str(numpy_type), str(dtype), None
+    inferred = pd.api.types.infer_dtype(level, skipna=False)
+    if inferred in ("string", "empty") and not level.hasnans:
+        numpy_type = str(dtype) if isinstance(dtype, pd.StringDtype) else "object"
+        return "unicode", numpy_type, {"encoding": "UTF-8"}
+    if inferred in ("bytes", "decimal"):
+        return inferred, "object", None
+    return "mixed", "object", None
+
+
+def attributes(schema: pa.Schema) -> dict[str, Any]:
+    """Return the ``attrs`` that a schema's pandas metadata carries."""
+    form = _load(schema)
+    found = form.get("attributes") if form else None
+    return found if isinstance(found, dict) else {}
+
+
+def decode(
+    schema: pa.Schema,
+) -> tuple[pd.Index, list[int], tuple[list[Hashable], range | None, list[int]] | None]:
+    """Read the layout of a schema from its ``pandas`` metadata, or from its names alone.
+
+    Returns
+    -------
+    tuple
+        The labels of the columns, the positions of the columns, and the index: the names of its
+        levels with either a range or the positions of its fields. None is the default index.
+    """
+    plain = pd.Index(schema.names, dtype="str" if schema.names else object)
+    everything = list(range(len(schema)))
+    form = _load(schema)
+    if form is None:
+        return plain, everything, None
+    try:
+        entries = {entry["field_name"]: entry for entry in form["columns"]}
+        rows = _rows(form["index_columns"], entries, schema.names)
+        used = [] if rows is None else rows[2]
+        columns = [position for position in everything if position not in used]
+        names = [schema.names[position] for position in columns]
+        return _labels(form, entries, names), columns, rows
+    except Exception:  # noqa: BLE001 - whatever a peer wrote there, the names still stand
+        return plain, everything, None
+
+
+def _rows(
+    descriptors: Sequence[Json], entries: dict[str, Json], names: Sequence[str]
+) -> tuple[list[Hashable], range | None, list[int]] | None:
+    if descriptors and isinstance(descriptors[0], dict):
+        (found,) = descriptors
+        span = range(found["start"], found["stop"], found["step"])
+        return [found["name"]], span, []
+    kept = [name for name in descriptors if names.count(name) == 1]
+    if not kept:
+        return None
+    labels = []
+    for name in kept:
+        label = entries[name]["name"] if name in entries else name
+        labels.append(None if label == name and _GENERATED.fullmatch(name) else label)
+    return labels, None, [names.index(name) for name in kept]
+
+
+def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
+    """Let pyarrow make the labels, of a table without rows and without types of interest."""
+    described = {
+        **form,
+        "index_columns": [],
+        "columns": [
+            {**entries[name], "numpy_type": "int8", "pandas_type": "int8"}
+            for name in names
+            if name in entries
+        ],
+    }
+    fields = [pa.field(name, pa.int8()) for name in names]
+    schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(described).encode()})
+    return schema.empty_table().to_pandas().columns
+
+
+def _load(schema: pa.Schema) -> dict[str, Json] | None:
+    try:
+        form = json.loads((schema.metadata or {})[PANDAS_KEY])
+    except (KeyError, ValueError):
+        return None
+    return form if isinstance(form, dict) else None

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an import comes from: the protocols that are tried, in order, and what they gave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pylibcudf as plc
+
+from . import _import
+from ._capsules import device_array_capsule_from_array
+from ._schema import is_struct, marks_table
+from .device_array import DeviceArray, as_field, as_schema
+
+__all__ = ["Source", "open_source"]
+
+Kind = Literal["table", "column"]
+
+
+@dataclass
+class Source:
+    """One array that a producer handed over.
+
+    Attributes
+    ----------
+    schema_capsule, array_capsule
+        ``arrow_schema`` and ``arrow_device_array``; an import spends the latter.
+    known_table
+        Whether the object is known to be a table, whatever its schema's flags.
+    labels
+        Labels of a `DeviceArray` of this process.
+    """
+
+    schema_capsule: object
+    array_capsule: object
+    known_table: bool
+    labels: tuple[Any, ...]
+
+    def kind(self, wanted: Kind | None) -> Kind:
+        """Decide whether this is a table or a column; never by the data.
+
+        Parameters
+        ----------
+        wanted
+            What the caller says it is, None if nothing.
+
+        Raises
+        ------
+        ValueError
+            If `wanted` is neither.
+        """
+        if wanted is not None:
+            if wanted not in ("table", "column"):
+                raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
+            return wanted
+        if self.known_table and is_struct(self.schema_capsule):
+            return "table"
+        return "table" if marks_table(self.schema_capsule) else "column"
+
+    def import_table(self, stream: int, mr: Any) -> tuple[list[plc.Column], int]:
+        """Import the columns of a record batch, and its number of rows."""
+        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr)
+
+    def import_column(self, stream: int, mr: Any) -> plc.Column:
+        """Import an array."""
+        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr)
+
+    def schema(self) -> pa.Schema:
+        """Return a record batch's schema. Spends the schema's capsule: call this last."""
+        return as_schema(self.schema_capsule)
+
+    def field(self) -> pa.Field:
+        """Return an array's field, likewise."""
+        return as_field(self.schema_capsule)
+
+
+def _device_array(obj: Any) -> tuple[object, object]:
+    schema, array = obj.__arrow_c_device_array__()
+    return schema, array
+
+
+def _host_array(obj: Any) -> tuple[object, object]:
+    schema, array = obj.__arrow_c_array__()
+    return schema, device_array_capsule_from_array(array)
+
+
+#: The protocols in the order of preference: device memory first.
+_PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
+    ("__arrow_c_device_array__", _device_array),
+    ("__arrow_c_array__", _host_array),
+)
+
+
+def open_source(obj: Any) -> Source:
+    """Ask an object for its array.
+
+    Parameters
+    ----------
+    obj
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+
+    Raises
+    ------
+    TypeError
+        If the object has neither.
+    """
+    for name, ask in _PROTOCOLS:
+        if hasattr(obj, name):
+            schema, array = ask(obj)
+            labels = obj._labels if isinstance(obj, DeviceArray) else ()
+            return Source(schema, array, _is_known_table(obj), labels)
+    streams = [n for n in ("__arrow_c_device_stream__", "__arrow_c_stream__") if hasattr(obj, n)]
+    hint = f"; of a stream ({', '.join(streams)}), import the batches one by one" if streams else ""
+    raise TypeError(
+        f"an object of type {type(obj).__name__} found, one with "
+        f"{' or '.join(name for name, _ in _PROTOCOLS)} expected{hint}"
+    )
+
+
+def _is_known_table(obj: Any) -> bool:
+    if isinstance(obj, DeviceArray):
+        return obj._kind == "table"
+    cudf = sys.modules.get("cudf")
+    known = (plc.Table, pa.RecordBatch) + (() if cudf is None else (cudf.DataFrame,))
+    return isinstance(obj, known)

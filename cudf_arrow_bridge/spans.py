@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host memory as pylibcudf and cuDF take it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["HostSpan", "view_host"]
+
+
+class HostSpan:
+    """A contiguous NumPy array in the shape of pylibcudf's ``Span``.
+
+    cuDF sizes the buffers it wraps by ``__cuda_array_interface__``, so the span has that too,
+    although its memory is the host's.
+
+    Parameters
+    ----------
+    array
+        The memory; it lives as long as the span.
+    """
+
+    __slots__ = ("_array", "ptr", "size")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        if not array.flags.c_contiguous:
+            raise ValueError("a span needs contiguous memory")
+        self._array = array
+        self.ptr: int = array.ctypes.data
+        self.size: int = array.nbytes
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "data": (self.ptr, False),
+            "shape": (self.size,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+def view_host(owner: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
+    """View the first elements of a host span as a NumPy array.
+
+    Parameters
+    ----------
+    owner
+        The span. The caller keeps it alive while the array is in use.
+    dtype
+        The type of the elements.
+    count
+        How many there are.
+    """
+    dtype = np.dtype(dtype)
+    if count == 0:
+        return np.empty(0, dtype)
+    if owner.size < count * dtype.itemsize:
+        raise ValueError(f"{count} elements of {dtype} do not fit in {owner.size} bytes")
+    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(owner.ptr)
+    return np.frombuffer(raw, dtype)

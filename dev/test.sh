@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Set up .venv, build the package and install it there, lint, run all tests. Stops at the first failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-2}"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0
+export PYTHONNOUSERSITE=1 RAPIDS_NO_INITIALIZE=1
+unset PIP_NO_BUILD_ISOLATION PIP_PREFIX PIP_TARGET PYTHONHOME PYTHONPATH
+
+step() { printf '\n=== %s (at %d s)\n' "$*" "$SECONDS"; }
+
+apt_install() {
+  local as_root=()
+  if ! command -v apt-get >/dev/null; then
+    echo "Please install $*: there is no apt-get here to do it." >&2
+    exit 1
+  elif [ "$(id -u)" != 0 ]; then
+    as_root=(sudo -n)
+    sudo -n true || { echo "Please install $*: that takes root." >&2; exit 1; }
+  fi
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@"
+}
+
+step "GoogleTest"
+echo '#include <gtest/gtest.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || apt_install libgtest-dev
+
+step "Python environment in .venv"
+[ -x .venv/bin/python ] || python3 -m venv .venv
+export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
+# What the build needs goes where the package goes: the large wheels are unpacked once, not twice.
+python dev/install_build_requires.py
+
+step "Package, built with the C++ tests"
+rm -rf build/temp.*
+CMAKE_ARGS=-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON \
+  python -m pip install -q --no-build-isolation ".[test,dev]"
+built=$(echo build/temp.*/_skbuild)
+
+step "Lint"
+ruff check
+ruff format --check
+mypy
+cython-lint cudf_arrow_bridge
+git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -Werror
+git ls-files -co --exclude-standard | xargs codespell
+run-clang-tidy.py -quiet -j "$CMAKE_BUILD_PARALLEL_LEVEL" -p "$built" '/csrc/src/'
+
+step "C++ tests"
+ctest --test-dir "$built" --output-on-failure --no-tests=error
+
+step "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON \
+  -DCUDF_ARROW_BRIDGE_SANITIZE=address,undefined -DPython_EXECUTABLE="$PWD/.venv/bin/python"
+cmake --build build/sanitize --target cudf_arrow_bridge_tests
+ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+
+step "Python tests"
+pytest
+
+step "All passed"

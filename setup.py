@@ -1,0 +1,24 @@
+"""Choose the CUDA flavour; the rest of the metadata is in setup.cfg, the build in CMake."""
+
+import os
+
+from setuptools import setup
+
+CUDA = os.environ.get("CUDF_ARROW_BRIDGE_CUDA", "12")
+# The crt headers that cuda_runtime.h includes come with nvcc in CUDA 12, on their own since 13.
+CRT = {"12": "nvcc", "13": "crt"}.get(CUDA)
+if CRT is None:
+    raise SystemExit(f"CUDF_ARROW_BRIDGE_CUDA={CUDA}: expected 12 or 13")
+
+
+def rapids(*names: str) -> list[str]:
+    """Pin RAPIDS packages to the one release whose C++ ABI this source knows."""
+    return [f"{name}-cu{CUDA}==26.10.*" for name in names]
+
+
+setup(
+    name=f"cudf-arrow-bridge-cu{CUDA}",
+    setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
+    install_requires=[*rapids("cudf"), "packaging", "pyarrow>=19", "rich>=13", "wrapt>=1.16"],
+    cmake_args=["-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON", f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}"],
+)

@@ -1,0 +1,21 @@
+import os
+from functools import cache
+
+os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
+
+import pytest
+
+
+@cache
+def why_no_gpu() -> str | None:
+    from cuda.bindings import runtime
+
+    error, count = runtime.cudaGetDeviceCount()
+    if error != runtime.cudaError_t.cudaSuccess:
+        return f"no CUDA device: {error.name}"
+    return None if count else "no CUDA device"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and (reason := why_no_gpu()):
+        pytest.skip(reason)
