@@ -233,7 +233,7 @@ TEST(ExportTable, IsAStructOfSlices)
   auto const columns = std::vector<cudf::column_view>{
     slice(whole.child(0), 9, 40), slice(whole.child(1), 16, 47), slice(whole.child(2), 0, 31)};
   auto const array = to_arrow_device(
-    cudf::table_view{columns}, 31, nullptr, export_options{}, stream(), host_memory_resource());
+    cudf::table_view{columns}, nullptr, export_options{}, stream(), host_memory_resource());
   auto const read = read_arrow(array.to_arrow()->array, type);
   for (std::size_t i = 0; i < 31; ++i) {
     EXPECT_EQ(read[i].items(),
@@ -244,7 +244,7 @@ TEST(ExportTable, IsAStructOfSlices)
 TEST(ExportTable, WithoutColumnsHasItsRows)
 {
   auto const array = to_arrow_device(
-    cudf::table_view{}, 12, nullptr, export_options{}, stream(), host_memory_resource());
+    cudf::table_view{{}, 12}, nullptr, export_options{}, stream(), host_memory_resource());
   EXPECT_EQ(array.length(), 12);
   EXPECT_EQ(read_arrow(array.to_arrow()->array, struct_of({})).size(), 12U);
 }
@@ -267,15 +267,6 @@ TEST(ExportErrors, NameWhatIsMissing)
                              of(cudf::type_id::STRING, {}),
                              of(cudf::type_id::STRING, {offsets})}) {
     EXPECT_THROW((void)export_view(column), std::invalid_argument);
-  }
-  for (auto const num_rows_given : {-1, 3}) {
-    EXPECT_THROW((void)to_arrow_device(cudf::table_view{{child}},
-                                       num_rows_given,
-                                       nullptr,
-                                       export_options{},
-                                       stream(),
-                                       host_memory_resource()),
-                 std::invalid_argument);
   }
 }
 

@@ -32,14 +32,6 @@ void expect_same_formats(ArrowSchema const& schema, shape const& type)
   }
 }
 
-/// The precisions of the formats that the tests' decimals have.
-column_metadata metadata_of(shape const& type)
-{
-  auto result = column_metadata{};
-  for (auto const& child : type.children) { result.children.push_back(metadata_of(child)); }
-  return result;
-}
-
 class Schema : public ::testing::TestWithParam<shape> {};
 
 TEST_P(Schema, HasTheTypesFormatAtEachLevel)
@@ -47,7 +39,7 @@ TEST_P(Schema, HasTheTypesFormatAtEachLevel)
   auto const& type = GetParam();
   // One row, for an empty column of strings does not say how wide its offsets are.
   auto const column = make_column(type, samples(type, 20, 0));
-  auto const schema = to_arrow_schema(*column, metadata_of(type));
+  auto const schema = to_arrow_schema(*column, {});
   expect_same_formats(*schema.get(), type);
 
   auto view  = ArrowSchemaView{};
@@ -202,6 +194,17 @@ TEST(SchemaOfATable, IsAStructThatIsNotNullable)
   EXPECT_EQ(schema->children[1]->flags, 0);
   EXPECT_STREQ(schema->children[2]->name, "2");
   EXPECT_EQ(to_arrow_schema(cudf::table_view{}, {}, {})->n_children, 0);
+}
+
+TEST(SchemaCopy, LivesOnItsOwn)
+{
+  auto const type = struct_of({flat("int8"), dictionary_of(flat("string"))});
+  auto source     = to_arrow_schema(*make_column(type, {}), {.metadata = {{"a", "1"}}});
+  auto const copy = copy_schema(*source.get());
+  source.reset();
+  expect_same_formats(*copy.get(), type);
+  EXPECT_EQ(metadata_value(*copy.get(), "a"), "1");
+  EXPECT_THROW((void)copy_schema(*source.get()), std::invalid_argument);
 }
 
 TEST(SchemaErrors, NameTheColumn)
