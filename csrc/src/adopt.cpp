@@ -45,6 +45,8 @@ class adopting_resource {
       state_->upstream.deallocate(stream, memory, bytes, alignment);
       return;
     }
+    // Once the producer has freed its memory, upstream may hand out the same address.
+    state_->memory = nullptr;
     state_->share.drop(stream);
   }
 

@@ -173,6 +173,7 @@ unique_schema to_arrow_schema(cudf::table_view const& table,
   ArrowSchemaInit(schema.get());
   check(ArrowSchemaSetFormat(schema.get(), "+s"));
   check(ArrowSchemaSetName(schema.get(), ""));
+  schema->flags = 0;
   set_metadata(schema.get(), metadata);
   fill_children(schema.get(), views, columns, cudf::type_id::STRUCT, column_path{});
   return schema;
