@@ -56,6 +56,14 @@ struct array_tree {
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
   pooled_event ready;                           ///< what consumers wait for; none for CPU memory
 
+  /// Appends nodes that stand side by side. @return The index of the first
+  std::size_t add_nodes(std::size_t count)
+  {
+    auto const first = nodes.size();
+    nodes.resize(first + count);
+    return first;
+  }
+
   /// A handle for users on one node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
   { return {std::move(tree), node}; }

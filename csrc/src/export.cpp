@@ -58,13 +58,7 @@ class tree_builder {
   {
   }
 
-  /// Appends nodes that stand side by side.
-  std::size_t add_nodes(std::size_t count)
-  {
-    auto const first = tree_.nodes.size();
-    tree_.nodes.resize(first + count);
-    return first;
-  }
+  std::size_t add_nodes(std::size_t count) { return tree_.add_nodes(count); }
 
   void fill(std::size_t index, cudf::column_view const& column, row_range const& rows)
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "events.hpp"
+#include "deferred.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 
@@ -9,9 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -21,11 +19,8 @@ namespace cudf_arrow_bridge::detail {
  * Work queued on the stream that a buffer is freed on may still read it. So each share that goes
  * leaves an event behind on its stream, and the producer's `release` is called only after all of
  * these: at once if there are none (host memory), else by the release queue.
- *
- * Giving a share back needs no memory in the common case of one stream: the object is the queue's
- * node, and its first event is acquired with it.
  */
-class foreign_array {
+class foreign_array : private deferred {
  public:
   /**
    * @brief Takes a struct over. One share is the caller's.
@@ -35,10 +30,10 @@ class foreign_array {
    * @param array Left released
    * @param host Whether it is pageable host memory, which no stream can be reading
    */
-  foreign_array(ArrowDeviceArray* array, bool host);
-
-  foreign_array(foreign_array const&)            = delete;
-  foreign_array& operator=(foreign_array const&) = delete;
+  foreign_array(ArrowDeviceArray* array, bool host)
+    : deferred{!host}, array_{array}, host_{host}
+  {
+  }
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -46,25 +41,11 @@ class foreign_array {
   void drop_share(cuda::stream_ref stream) noexcept;
 
  private:
-  friend class release_queue;
-
-  /// The last point of one stream that the release must wait for.
-  struct passage {
-    unsigned long long stream_id;
-    pooled_event event;
-  };
-
-  ~foreign_array() = default;
-
-  [[nodiscard]] cudaError_t note_passage(cuda::stream_ref stream);
+  ~foreign_array() override = default;
 
   unique_device_array array_;
   bool host_;
   std::atomic<std::int64_t> shares_{1};
-  std::mutex mutex_;  ///< of what follows; taken before no other lock but the event pool's
-  pooled_event spare_;
-  std::vector<passage> passages_;
-  foreign_array* next_{nullptr};  ///< in the release queue
 };
 
 /// One share of a foreign array, given back on a stream.

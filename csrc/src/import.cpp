@@ -281,7 +281,7 @@ class importer {
       return std::make_unique<cudf::column>(
         cudf::data_type{type}, rows.num_rows(), std::move(data), no_buffer(), 0);
     };
-    auto const found = index_type(schema.format);
+    auto const found = index_type(schema);
     auto const count = array.dictionary->length;
     switch (found) {
       case cudf::type_id::UINT8:
@@ -300,14 +300,6 @@ class importer {
         return make(cudf::type_id::INT64, values(array, rows, cudf::data_type{found}));
       default: return make(found, values(array, rows, cudf::data_type{found}));
     }
-  }
-
-  static cudf::type_id index_type(std::string_view format)
-  {
-    auto const table = type_table();
-    return std::find_if(
-             table.begin(), table.end(), [&](auto const& row) { return row.format == format; })
-      ->column;
   }
 
   [[nodiscard]] rmm::device_buffer widen(ArrowArray const& array,

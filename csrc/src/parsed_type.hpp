@@ -24,4 +24,7 @@ struct parsed_type {
  */
 parsed_type parse_type(ArrowSchema const& schema);
 
+/// @return The type of a dictionary's indices, which its own format string says
+cudf::type_id index_type(ArrowSchema const& schema);
+
 }  // namespace cudf_arrow_bridge::detail

@@ -33,13 +33,13 @@ void release_queue::start()
   std::atexit([] { instance().drain(); });
 }
 
-void release_queue::push(foreign_array* array) noexcept
+void release_queue::push(deferred* work) noexcept
 {
   {
     auto const lock                            = std::lock_guard{mutex_};
-    array->next_                               = nullptr;
-    (last_ == nullptr ? first_ : last_->next_) = array;
-    last_                                      = array;
+    work->next_                               = nullptr;
+    (last_ == nullptr ? first_ : last_->next_) = work;
+    last_                                      = work;
     ++num_pushed_;
   }
   pushed_.notify_one();
@@ -47,8 +47,9 @@ void release_queue::push(foreign_array* array) noexcept
 
 void release_queue::drain() noexcept
 {
-  if (in_forked_child() || std::this_thread::get_id() == worker_.get_id()) { return; }
-  auto lock         = std::unique_lock{mutex_};
+  if (in_forked_child()) { return; }
+  auto lock = std::unique_lock{mutex_};
+  if (std::this_thread::get_id() == worker_.get_id()) { return; }
   auto const target = num_pushed_;
   released_.wait_for(lock, patience_at_exit, [&] { return num_released_ >= target; });
 }
@@ -56,14 +57,14 @@ void release_queue::drain() noexcept
 void release_queue::run() noexcept
 {
   for (;;) {
-    auto* array = [this] {
+    auto* work = [this] {
       auto lock = std::unique_lock{mutex_};
       pushed_.wait(lock, [this] { return first_ != nullptr; });
       auto* first = std::exchange(first_, first_->next_);
       if (first_ == nullptr) { last_ = nullptr; }
       return first;
     }();
-    release(array);
+    release(work);
     {
       auto const lock = std::lock_guard{mutex_};
       ++num_released_;
@@ -72,13 +73,13 @@ void release_queue::run() noexcept
   }
 }
 
-void release_queue::release(foreign_array* array) noexcept
+void release_queue::release(deferred* work) noexcept
 {
-  for (auto const& passage : array->passages_) {
+  for (auto const& passage : work->passages_) {
     // If CUDA can no longer tell, nothing is running that could read the memory.
     (void)passage.event.wait();
   }
-  delete array;
+  delete work;
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "foreign_array.hpp"
+#include "deferred.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -10,11 +10,11 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Releases foreign arrays after the work that may still read them, on a thread of its own.
+ * @brief Destroys deferred objects once their streams have passed, on a thread of its own.
  *
- * One thread per process, which sleeps in CUDA until the next array's events have completed, then
- * calls the producer's `release` without any lock held: it may be slow, call CUDA, take the GIL or
- * come back here. Arrays are released in the order in which their last shares went.
+ * One thread per process, which sleeps in CUDA until the next object's events have completed, then
+ * destroys it without any lock held: a producer's `release` may be slow, call CUDA, take the GIL or
+ * come back here. Objects go in the order in which they were pushed.
  */
 class release_queue {
  public:
@@ -27,23 +27,23 @@ class release_queue {
    */
   void start();
 
-  /// Queues an array without shares. Takes ownership; `start` was called.
-  void push(foreign_array* array) noexcept;
+  /// Queues an object that nobody uses any more. Takes ownership; `start` was called.
+  void push(deferred* work) noexcept;
 
-  /// Waits until all that was pushed before the call is released.
+  /// Waits until all that was pushed before the call is destroyed.
   void drain() noexcept;
 
  private:
   release_queue() = default;
 
   void run() noexcept;
-  static void release(foreign_array* array) noexcept;
+  static void release(deferred* work) noexcept;
 
   std::mutex mutex_;  ///< held for pushing and popping only, never with another lock
   std::condition_variable pushed_;
   std::condition_variable released_;
-  foreign_array* first_{nullptr};
-  foreign_array* last_{nullptr};
+  deferred* first_{nullptr};
+  deferred* last_{nullptr};
   std::uint64_t num_pushed_{0};
   std::uint64_t num_released_{0};
   std::thread worker_;

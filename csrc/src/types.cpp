@@ -148,6 +148,12 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
           buffers};
 }
 
+cudf::type_id detail::index_type(ArrowSchema const& schema)
+{
+  auto const format = std::string_view{schema.format};
+  return find_row([format](auto const& row) { return row.format == format; })->column;
+}
+
 std::span<type_row const> type_table() noexcept { return rows; }
 
 type_row const& import_row(ArrowSchema const& schema) { return *detail::parse_type(schema).row; }

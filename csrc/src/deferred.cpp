@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deferred.hpp"
+
+#include "release_queue.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+
+deferred::deferred(bool prepare)
+{
+  if (!prepare) { return; }
+  release_queue::instance().start();
+  spare_ = pooled_event::acquire();
+  passages_.reserve(1);
+}
+
+void deferred::pass(cuda::stream_ref stream) noexcept
+{
+  auto const status = [&] {
+    try {
+      return note_passage(stream);
+    } catch (std::exception const&) {
+      return cudaErrorMemoryAllocation;
+    }
+  }();
+  if (status == cudaSuccess) { return; }
+  // Without an event to wait for later, wait here.
+  (void)cudaStreamSynchronize(stream.get());
+  (void)cudaGetLastError();
+}
+
+cudaError_t deferred::note_passage(cuda::stream_ref stream)
+{
+  // Unlike handles, identifiers are not used again for another stream.
+  auto id = 0ULL;
+  if (auto const status = cudaStreamGetId(stream.get(), &id); status != cudaSuccess) {
+    return status;
+  }
+  auto const lock  = std::lock_guard{mutex_};
+  auto const known = std::find_if(
+    passages_.begin(), passages_.end(), [id](auto const& p) { return p.stream_id == id; });
+  if (known != passages_.end()) { return known->event.record(stream); }
+
+  auto event        = spare_ ? std::move(spare_) : pooled_event::acquire();
+  auto const status = event.record(stream);
+  if (status == cudaSuccess) { passages_.push_back({id, std::move(event)}); }
+  return status;
+}
+
+void deferred::finish() noexcept
+{
+  if (passages_.empty()) {
+    delete this;
+  } else {
+    release_queue::instance().push(this);
+  }
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "events.hpp"
+
+#include <cuda/stream>
+
+#include <mutex>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief Something to be destroyed once certain points of certain streams have passed.
+ *
+ * It is the node of the release queue itself and acquires its first event as it is made, so that
+ * deferring needs no memory in the common case of one stream.
+ */
+class deferred {
+ public:
+  deferred(deferred const&)            = delete;
+  deferred& operator=(deferred const&) = delete;
+
+ protected:
+  /**
+   * @param prepare Whether any point will have to pass; without, no CUDA call is ever made
+   * @throws rmm::cuda_error, std::bad_alloc or std::system_error
+   */
+  explicit deferred(bool prepare);
+  virtual ~deferred() = default;
+
+  /// Adds the work enqueued on `stream` so far to what must be done first; may wait for it.
+  void pass(cuda::stream_ref stream) noexcept;
+
+  /// Destroys this object: now if nothing must be done first, else on the release queue's thread.
+  void finish() noexcept;
+
+ private:
+  friend class release_queue;
+
+  /// The last point of one stream that must be passed.
+  struct passage {
+    unsigned long long stream_id;
+    pooled_event event;
+  };
+
+  [[nodiscard]] cudaError_t note_passage(cuda::stream_ref stream);
+
+  std::mutex mutex_;  ///< of what follows; the event pool's may be taken within, no other
+  pooled_event spare_;
+  std::vector<passage> passages_;
+  deferred* next_{nullptr};
+};
+
+}  // namespace cudf_arrow_bridge::detail

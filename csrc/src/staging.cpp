@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "staging.hpp"
+
+#include "deferred.hpp"
+
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+constexpr std::size_t smallest_block = std::size_t{1} << 16;
+constexpr std::size_t largest_block  = std::size_t{1} << 26;  ///< pinned memory is taken from all
+constexpr std::size_t most_idle      = std::size_t{1} << 27;  ///< bytes kept for later uploads
+
+/// Pinned memory between uploads. Never destroyed, as CUDA may be gone before it.
+class pinned_pool {
+ public:
+  static pinned_pool& instance()
+  {
+    static auto* pool = new pinned_pool;
+    return *pool;
+  }
+
+  /// @return Null if there is no such memory
+  std::byte* take(std::size_t size) noexcept
+  {
+    {
+      auto const lock  = std::lock_guard{mutex_};
+      auto const found = std::find_if(
+        idle_.begin(), idle_.end(), [size](auto const& block) { return block.size == size; });
+      if (found != idle_.end()) {
+        auto* memory = found->memory;
+        idle_.erase(found);
+        idle_bytes_ -= size;
+        return memory;
+      }
+    }
+    void* memory = nullptr;
+    if (cudaHostAlloc(&memory, size, cudaHostAllocPortable) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return nullptr;
+    }
+    return static_cast<std::byte*>(memory);
+  }
+
+  void give_back(std::byte* memory, std::size_t size) noexcept
+  {
+    try {
+      auto const lock = std::lock_guard{mutex_};
+      if (idle_bytes_ + size <= most_idle) {
+        idle_.push_back({memory, size});
+        idle_bytes_ += size;
+        return;
+      }
+    } catch (std::exception const&) {
+      // No room to remember it: freed below.
+    }
+    (void)cudaFreeHost(memory);
+  }
+
+ private:
+  struct idle_block {
+    std::byte* memory;
+    std::size_t size;
+  };
+
+  std::mutex mutex_;
+  std::vector<idle_block> idle_;
+  std::size_t idle_bytes_{0};
+};
+
+}  // namespace
+
+/// Pinned memory of one upload, kept until the copies out of it are done.
+class staging_block : private deferred {
+ public:
+  explicit staging_block(std::size_t size)
+    : deferred{true}, size_{size}, memory_{pinned_pool::instance().take(size)}
+  {
+  }
+
+  [[nodiscard]] std::byte* memory() const noexcept { return memory_; }
+
+  void finish_after(cuda::stream_ref stream) noexcept
+  {
+    pass(stream);
+    finish();
+  }
+
+ private:
+  ~staging_block() override
+  {
+    if (memory_ != nullptr) { pinned_pool::instance().give_back(memory_, size_); }
+  }
+
+  std::size_t size_;
+  std::byte* memory_;
+};
+
+host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream_{stream}
+{
+  if (capacity > 0 && capacity <= largest_block) {
+    block_ = new staging_block{std::bit_ceil(std::max(capacity, smallest_block))};
+  }
+}
+
+host_upload::~host_upload()
+{
+  if (block_ != nullptr) { block_->finish_after(stream_); }
+}
+
+void host_upload::copy(void* target, void const* source, std::size_t size)
+{
+  if (block_ != nullptr && block_->memory() != nullptr) {
+    auto* staged = block_->memory() + used_;
+    std::memcpy(staged, source, size);
+    used_ += (size + alignment - 1) / alignment * alignment;
+    source = staged;
+  }
+  RMM_CUDA_TRY(
+    cudaMemcpyAsync(target, source, size, cudaMemcpyHostToDevice, stream_.get()));
+}
+
+}  // namespace cudf_arrow_bridge::detail

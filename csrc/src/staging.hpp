@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda/stream>
+
+#include <cstddef>
+
+namespace cudf_arrow_bridge::detail {
+
+class staging_block;
+
+/**
+ * @brief Copies pageable host memory to a GPU without waiting for the GPU.
+ *
+ * The bytes go through pinned memory, so that the source may be freed as soon as `copy` returns.
+ * The pinned memory is kept for as long as the copies out of it run, and then for the next upload.
+ */
+class host_upload {
+ public:
+  /**
+   * @param capacity Bytes that will be copied in all, each copy rounded up to `alignment`. Large
+   *   uploads, and those for which there is no pinned memory, leave the staging to CUDA.
+   * @param stream Stream that the copies are enqueued on
+   */
+  host_upload(std::size_t capacity, cuda::stream_ref stream);
+
+  host_upload(host_upload const&)            = delete;
+  host_upload& operator=(host_upload const&) = delete;
+  ~host_upload();
+
+  /**
+   * @brief Enqueues one copy.
+   *
+   * @throws rmm::cuda_error if CUDA refuses it
+   */
+  void copy(void* target, void const* source, std::size_t size);
+
+  static constexpr std::size_t alignment = 64;
+
+ private:
+  cuda::stream_ref stream_;
+  staging_block* block_{nullptr};  ///< null: CUDA stages
+  std::size_t used_{0};
+};
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree_copy.hpp"
+
+#include "convert.hpp"
+#include "parsed_type.hpp"
+#include "staging.hpp"
+
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+array_layout layout_of(parsed_type const& type)
+{
+  switch (type.column.id()) {
+    case cudf::type_id::EMPTY: return array_layout::null;
+    case cudf::type_id::STRUCT: return array_layout::validity;
+    case cudf::type_id::LIST: return array_layout::offsets32;
+    case cudf::type_id::STRING:
+      return type.row->format == "U" ? array_layout::string64 : array_layout::string32;
+    default: return array_layout::fixed;
+  }
+}
+
+std::int64_t bits_of(ArrowSchema const& schema, parsed_type const& type)
+{
+  if (type.column.id() == cudf::type_id::BOOL8) { return 1; }
+  auto const stored = type.column.id() == cudf::type_id::DICTIONARY32
+                        ? cudf::data_type{index_type(schema)}
+                        : type.column;
+  return static_cast<std::int64_t>(cudf::size_of(stored)) * 8;
+}
+
+void view_node(array_tree& tree,
+               std::size_t index,
+               ArrowSchema const& schema,
+               ArrowArray const& array)
+{
+  auto const type = parse_type(schema);
+  auto node       = array_node{};
+  node.layout     = layout_of(type);
+  node.length     = array.length;
+  node.null_count = array.null_count;
+  node.offset     = array.offset;
+  for (std::int64_t i = 0; i < array.n_buffers; ++i) {
+    node.buffers[static_cast<std::size_t>(i)] = array.buffers[i];
+  }
+  if (node.layout == array_layout::fixed) { node.element_bits = bits_of(schema, type); }
+  node.num_children = static_cast<std::size_t>(array.n_children);
+  node.first_child  = tree.add_nodes(node.num_children);
+  for (std::size_t i = 0; i < node.num_children; ++i) {
+    view_node(tree, node.first_child + i, *schema.children[i], *array.children[i]);
+  }
+  if (array.dictionary != nullptr) {
+    node.dictionary = tree.add_nodes(1);
+    view_node(tree, node.dictionary, *schema.dictionary, *array.dictionary);
+  }
+  tree.nodes[index] = node;
+}
+
+/// Copies the nodes of a tree first, then what their buffers hold.
+class tree_copier {
+ public:
+  tree_copier(array_tree const& source, array_tree& target, placement const& where)
+    : source_{source},
+      target_{target},
+      where_{where},
+      from_host_{source.location.device_type == ARROW_DEVICE_CPU},
+      to_host_{target.location.device_type == ARROW_DEVICE_CPU}
+  {
+  }
+
+  /// Rows `[begin, begin + size)` of a node, counted without its own offset.
+  void add(std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size)
+  {
+    auto const start = from.offset + begin;
+    auto node        = from;
+    node.offset      = start % 8;
+    node.length      = size;
+    node.converted   = {true, true, true};
+    if (size != from.length && node.null_count > 0) { node.null_count = -1; }
+    auto const first = start - node.offset;
+    auto const count = size + node.offset;
+
+    node.first_child = target_.add_nodes(node.num_children);
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const& child = source_.nodes[from.first_child + i];
+      auto const whole  = node.layout == array_layout::offsets32;
+      add(node.first_child + i, child, whole ? 0 : first, whole ? child.length : count);
+    }
+    if (from.dictionary != array_node::no_dictionary) {
+      auto const& values = source_.nodes[from.dictionary];
+      node.dictionary    = target_.add_nodes(1);
+      add(node.dictionary, values, 0, values.length);
+    }
+    target_.nodes[to] = node;
+    plan(to, first, count);
+  }
+
+  void run()
+  {
+    read_string_sizes();
+    auto capacity = std::size_t{0};
+    for (auto const& copy : copies_) { capacity += copy.size + host_upload::alignment; }
+    auto upload = host_upload{from_host_ && !to_host_ ? capacity : 0, where_.stream};
+    for (auto const& copy : copies_) { run(copy, upload); }
+    if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get())); }
+  }
+
+ private:
+  /// One buffer to copy. A string's data has its size read from an offset.
+  struct buffer_copy {
+    std::size_t node;
+    std::size_t slot;
+    std::byte const* source;
+    std::size_t size;
+  };
+
+  /// Where the bytes that a node's strings take are said.
+  struct string_end {
+    std::size_t node;
+    std::byte const* offset;
+    std::int64_t width;
+  };
+
+  void plan(std::size_t to, std::int64_t first, std::int64_t count)
+  {
+    auto& node          = target_.nodes[to];
+    auto const add_copy = [&](std::size_t slot, std::int64_t skip, std::int64_t size) {
+      auto const* source = static_cast<std::byte const*>(node.buffers[slot]);
+      node.buffers[slot] = nullptr;
+      if (source == nullptr || size == 0) { return; }
+      copies_.push_back({to, slot, source + skip, static_cast<std::size_t>(size)});
+    };
+    auto const add_offsets = [&](std::int64_t width) {
+      if (count > 0) {
+        add_copy(1, first * width, (count + 1) * width);
+      } else {
+        // A producer may leave the one offset of no rows out.
+        node.buffers[1] = target_.conversions.emplace_back(zeros(width, where_)).data();
+      }
+    };
+    auto const add_string = [&](std::int64_t width) {
+      auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
+      if (count > 0) { ends_.push_back({to, offsets + (first + count) * width, width}); }
+      add_offsets(width);
+    };
+    if (node.layout != array_layout::null) { add_copy(0, first / 8, bytes_for_bits(count)); }
+    switch (node.layout) {
+      case array_layout::fixed:
+        add_copy(1, first / 8 * node.element_bits, bytes_for_bits(count * node.element_bits));
+        break;
+      case array_layout::offsets32: add_offsets(4); break;
+      case array_layout::string32: add_string(4); break;
+      case array_layout::string64: add_string(8); break;
+      default: break;
+    }
+  }
+
+  void read_string_sizes()
+  {
+    auto sizes = std::vector<std::int64_t>(ends_.size());
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      auto const& end = ends_[i];
+      if (from_host_) {
+        sizes[i] = read_offset(end.offset, 0, end.width, true, where_.stream);
+      } else {
+        RMM_CUDA_TRY(cudaMemcpyAsync(&sizes[i],
+                                     end.offset,
+                                     static_cast<std::size_t>(end.width),
+                                     cudaMemcpyDeviceToHost,
+                                     where_.stream.get()));
+      }
+    }
+    if (!from_host_ && !ends_.empty()) {
+      RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get()));
+    }
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      auto const size = ends_[i].width == 4 ? static_cast<std::int32_t>(sizes[i]) : sizes[i];
+      if (size < 0) {
+        throw std::invalid_argument{"a string offset of " + std::to_string(size) +
+                                    " found, at least 0 expected"};
+      }
+      auto& node         = target_.nodes[ends_[i].node];
+      auto const* source = static_cast<std::byte const*>(std::exchange(node.buffers[2], nullptr));
+      if (size > 0) {
+        copies_.push_back({ends_[i].node, 2, source, static_cast<std::size_t>(size)});
+      }
+    }
+  }
+
+  void run(buffer_copy const& copy, host_upload& upload)
+  {
+    auto& buffer =
+      target_.conversions.emplace_back(rmm::device_buffer{copy.size, where_.stream, where_.mr});
+    target_.nodes[copy.node].buffers[copy.slot] = buffer.data();
+    if (from_host_ && to_host_) {
+      std::memcpy(buffer.data(), copy.source, copy.size);
+    } else if (from_host_) {
+      upload.copy(buffer.data(), copy.source, copy.size);
+    } else {
+      // Unified addressing finds out which devices the copy is between.
+      RMM_CUDA_TRY(cudaMemcpyAsync(
+        buffer.data(), copy.source, copy.size, cudaMemcpyDefault, where_.stream.get()));
+    }
+  }
+
+  array_tree const& source_;
+  array_tree& target_;
+  placement const& where_;
+  bool from_host_;
+  bool to_host_;
+  std::vector<buffer_copy> copies_;
+  std::vector<string_end> ends_;
+};
+
+}  // namespace
+
+array_tree view_tree(ArrowSchema const& schema,
+                     ArrowArray const& array,
+                     memory_location const& location)
+{
+  auto tree     = array_tree{};
+  tree.location = location;
+  view_node(tree, tree.add_nodes(1), schema, array);
+  return tree;
+}
+
+std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
+                                            std::size_t node,
+                                            memory_location const& target,
+                                            cuda::stream_ref stream,
+                                            rmm::device_async_resource_ref mr)
+{
+  auto tree        = std::make_shared<array_tree>();
+  tree->location   = target;
+  auto const host  = target.device_type == ARROW_DEVICE_CPU;
+  auto const where = placement{host, stream, host ? host_memory_resource() : mr};
+  auto copier      = tree_copier{source, *tree, where};
+  auto const& root = source.nodes[node];
+  copier.add(tree->add_nodes(1), root, 0, root.length);
+  copier.run();
+  if (!host) {
+    tree->ready = pooled_event::acquire();
+    RMM_CUDA_TRY(tree->ready.record(stream));
+  }
+  return tree;
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "array_tree.hpp"
+#include "errors.hpp"
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+#include <memory>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief Describes an array as a tree over its own buffers. Copies and owns nothing.
+ *
+ * @param schema Schema that the array was validated against
+ * @param array Array that outlives the tree
+ * @param location Where its buffers are
+ */
+array_tree view_tree(ArrowSchema const& schema,
+                     ArrowArray const& array,
+                     memory_location const& location);
+
+/**
+ * @brief Copies a tree to another place: host to device, device to host, device to device.
+ *
+ * Copies the rows that the tree has, from a byte boundary of its masks on, with all the elements
+ * and dictionary values that they could refer to. How many bytes strings take is in their last
+ * offsets: on device memory these are read first, all together, which waits once. Copies to the
+ * host are done when this returns, which waits; any others are only enqueued, and the host memory
+ * that they came from may be freed.
+ *
+ * @throws std::invalid_argument for negative string offsets
+ *
+ * @param source Tree to copy
+ * @param node Node of it that becomes the root
+ * @param target CPU memory, or CUDA memory of the current device
+ * @param stream Stream that copies are enqueued on; what it did so far comes first
+ * @param mr Resource for the copies
+ */
+std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
+                                            std::size_t node,
+                                            memory_location const& target,
+                                            cuda::stream_ref stream,
+                                            rmm::device_async_resource_ref mr);
+
+}  // namespace cudf_arrow_bridge::detail
