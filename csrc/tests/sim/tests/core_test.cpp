@@ -199,6 +199,8 @@ TEST_F(core, reads_the_end_of_strings)
   auto array        = to_arrow(std::move(column), stream.get()).to_arrow();
   auto imported     = from_arrow_device_column(*schema.get(), array.get(), stream.get(), pool_);
   EXPECT_EQ(imported.storage->release().data->size(), 5U);
+  // Its buffers are freed on the stream, which must still be there.
+  EXPECT_TRUE(comes_true([] { return sim::live_allocations() == 0; }));
 }
 
 class rmm_functions : public sim::world_test {};
