@@ -162,6 +162,7 @@ TEST_F(core, imports_what_a_stream_has_not_computed_yet)
     sim::enqueue(consumer.get(), [&] { std::memcpy(late.data(), data, late.size() * 4); });
     imported.storage.reset();
     EXPECT_TRUE(comes_true([] { return sim::live_allocations() == 0; }));
+    EXPECT_EQ(cudaStreamSynchronize(consumer.get()), cudaSuccess);
     EXPECT_EQ(late, values);
     EXPECT_EQ(cudaEventDestroy(ready), cudaSuccess);
   }
