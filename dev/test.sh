@@ -49,11 +49,15 @@ run-clang-tidy.py -quiet -j "$CMAKE_BUILD_PARALLEL_LEVEL" -p "$built" '/csrc/src
 step "C++ tests"
 ctest --test-dir "$built" --output-on-failure --no-tests=error
 
-step "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON \
-  -DCUDF_ARROW_BRIDGE_SANITIZE=address,undefined -DPython_EXECUTABLE="$PWD/.venv/bin/python"
-cmake --build build/sanitize --target cudf_arrow_bridge_tests
-ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+for sanitizers in address,undefined thread; do
+  step "C++ tests under the sanitizers $sanitizers"
+  tree="build/${sanitizers/,/-}"
+  cmake -S . -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
+    -DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON -DCUDF_ARROW_BRIDGE_SANITIZE="$sanitizers" \
+    -DPython_EXECUTABLE="$PWD/.venv/bin/python"
+  cmake --build "$tree" --target cudf_arrow_bridge_tests cudf_arrow_bridge_sim_tests
+  ctest --test-dir "$tree" --output-on-failure --no-tests=error
+done
 
 step "Python tests"
 pytest

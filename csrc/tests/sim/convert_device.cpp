@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The core's conversions for the simulated device: the ones for the host, but run by the stream.
+#include "convert_device.hpp"
+
+#include "convert_host.hpp"
+#include "kernels.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <cudf/null_mask.hpp>
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
+
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+namespace {
+
+/**
+ * @brief Allocates a result and has the stream fill it, late.
+ *
+ * @param size Bytes of the result; what the conversion doesn't fill becomes 0
+ * @param where Where the result goes
+ * @param convert Makes the same result in host memory
+ */
+template <typename Convert>
+rmm::device_buffer fill_later(std::size_t size, placement const& where, Convert convert)
+{
+  auto result = rmm::device_buffer{size, where.stream, where.mr};
+  sim::enqueue(where.stream.get(), [target = result.data(), size, stream = where.stream, convert] {
+    auto const made = convert(placement{true, stream, host_memory_resource()});
+    auto const part = std::min(size, made.size());
+    if (part > 0) { std::memcpy(target, made.data(), part); }
+    if (size > part) { std::memset(static_cast<std::byte*>(target) + part, 0, size - part); }
+  });
+  return result;
+}
+
+std::size_t mask_size(std::int64_t bits)
+{ return cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits)); }
+
+}  // namespace
+
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
+{
+  return fill_later(mask_size(size), where, [=](placement const& on_host) {
+    return host::pack_bools(bools, size, on_host);
+  });
+}
+
+rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
+{
+  return fill_later(static_cast<std::size_t>(range.size), where, [=](placement const& on_host) {
+    return host::unpack_bools(range, on_host);
+  });
+}
+
+rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
+{
+  return fill_later(mask_size(range.size), where, [=](placement const& on_host) {
+    return host::copy_bits(range, on_host);
+  });
+}
+
+cudf::size_type count_nulls(bit_range const& range, placement const& where)
+{
+  auto count = cudf::size_type{0};
+  sim::enqueue(where.stream.get(), [&] { count = host::count_nulls(range); });
+  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  return count;
+}
+
+rmm::device_buffer cast_values(void const* values,
+                               cudf::size_type size,
+                               cudf::type_id from,
+                               cudf::type_id to,
+                               placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(size) * cudf::size_of(cudf::data_type{to});
+  return fill_later(bytes, where, [=](placement const& on_host) {
+    return host::cast_values(values, size, from, to, on_host);
+  });
+}
+
+rmm::device_buffer zeros(std::int64_t size, placement const& where)
+{
+  return fill_later(static_cast<std::size_t>(size), where, [](placement const& on_host) {
+    return host::zeros(0, on_host);
+  });
+}
+
+std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
+{
+  auto value = std::int64_t{0};
+  sim::enqueue(stream.get(), [&] { value = host::read_integer(source, width); });
+  RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
+  return value;
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

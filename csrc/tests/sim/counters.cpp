@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "counters.hpp"
+
+#include "detail/machine.hpp"
+
+namespace sim {
+namespace {
+
+template <typename Read>
+auto locked(Read read)
+{
+  auto& all       = detail::machine::instance();
+  auto const lock = std::unique_lock{all.mutex};
+  return read(all);
+}
+
+}  // namespace
+
+std::size_t calls(std::string_view function)
+{
+  return locked([&](auto& all) {
+    auto const found = all.calls.find(function);
+    return found == all.calls.end() ? std::size_t{0} : found->second;
+  });
+}
+
+std::size_t host_syncs_here() { return detail::host_syncs_of_thread(); }
+
+std::size_t host_syncs()
+{
+  return locked([](auto& all) { return all.host_syncs; });
+}
+
+std::size_t live_events()
+{
+  return locked([](auto& all) { return all.events.size(); });
+}
+
+std::size_t live_streams()
+{
+  return locked([](auto& all) { return all.work.streams().num_created(); });
+}
+
+std::size_t live_allocations()
+{
+  return locked([](auto& all) { return all.memory.num_live(); });
+}
+
+std::optional<unsigned int> event_flags(cudaEvent_t event)
+{
+  return locked([&](auto& all) {
+    auto const* found = all.events.find(event);
+    return found == nullptr ? std::nullopt : std::optional{found->flags};
+  });
+}
+
+std::vector<std::string> violations()
+{
+  return locked([](auto& all) {
+    auto result            = all.violations;
+    auto const& exceptions = all.work.exceptions();
+    result.insert(result.end(), exceptions.begin(), exceptions.end());
+    return result;
+  });
+}
+
+}  // namespace sim

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../detail/machine.hpp"
+
+#include <cuda_runtime_api.h>
+
+using sim::detail::call;
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    *event = all.events.create(sim::detail::current_device(), flags);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event)
+{ return cudaEventCreateWithFlags(event, cudaEventDefault); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    return all.events.destroy(event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    auto* found     = all.events.find(event);
+    auto* recording = all.find_stream(stream);
+    if (found == nullptr || recording == nullptr || found->device != recording->device) {
+      return cudaErrorInvalidResourceHandle;
+    }
+    found->record = all.work.enqueue(*recording, {});
+    all.work.advance(lock);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    auto const* found = all.events.find(event);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    auto const record = found->record;
+    all.work.poll(lock);
+    return is_done(record) ? cudaSuccess : cudaErrorNotReady;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    all.count_host_sync();
+    auto const* found = all.events.find(event);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.wait(lock, sim::detail::operation_ptr{found->record});
+    return cudaSuccess;
+  });
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../detail/machine.hpp"
+
+#include <cuda_runtime_api.h>
+
+using sim::detail::call;
+using sim::detail::stream_type;
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    sim::detail::scheduler::join(lock, all.work.streams().take_retired());
+    auto const type =
+      flags == cudaStreamNonBlocking ? stream_type::non_blocking : stream_type::blocking;
+    *stream = all.work.create_stream(sim::detail::current_device(), type);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream)
+{ return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    return all.work.streams().destroy(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    all.count_host_sync();
+    auto const* found = all.find_stream(stream);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.wait(lock, sim::detail::operation_ptr{found->last});
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    auto const* found = all.find_stream(stream);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    auto const last = found->last;
+    all.work.poll(lock);
+    return is_done(last) ? cudaSuccess : cudaErrorNotReady;
+  });
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    auto const* found = all.find_stream(stream);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    *device = found->device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    auto const* found = all.find_stream(stream);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    *id = found->id;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    auto* waiting     = all.find_stream(stream);
+    auto const* found = all.events.find(event);
+    if (waiting == nullptr || found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.enqueue(*waiting, {}, {found->record});
+    all.work.advance(lock);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data)
+{
+  return call(__func__, [&](auto& all, auto& lock) {
+    auto* found = all.find_stream(stream);
+    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.enqueue(*found, [=] { function(data); });
+    all.work.advance(lock);
+    return cudaSuccess;
+  });
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "memory_table.hpp"
+#include "scheduler.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sim::detail {
+
+struct event_state {
+  int device;
+  unsigned int flags;
+  operation_ptr record;  ///< the newest, or none if it was never recorded
+};
+
+/// Events, by handles that are never used twice.
+class event_table {
+ public:
+  cudaEvent_t create(int device, unsigned int flags);
+
+  bool destroy(cudaEvent_t event) { return events_.erase(event) == 1; }
+
+  event_state* find(cudaEvent_t event);
+
+  /// Forgets what was recorded.
+  void forget_records();
+
+  [[nodiscard]] std::size_t size() const { return events_.size(); }
+
+ private:
+  std::uint64_t last_id_{0xFFFF};
+  std::map<cudaEvent_t, event_state> events_;
+};
+
+/// Faults that tests ordered.
+class fault_table {
+ public:
+  void add(std::string_view function, cudaError_t error, int after);
+
+  void set_sticky(cudaError_t error) { sticky_ = error; }
+
+  [[nodiscard]] cudaError_t sticky() const { return sticky_; }
+
+  /// @return What a call of `function` that is about to begin has to return at once
+  cudaError_t next(std::string_view function);
+
+ private:
+  struct fault {
+    std::string function;
+    cudaError_t error;
+    int after;
+  };
+
+  std::vector<fault> faults_;
+  cudaError_t sticky_{cudaSuccess};
+};
+
+/// Everything there is, behind one mutex. Never destroyed: programs use CUDA while they exit.
+struct machine {
+  static machine& instance();
+
+  std::mutex mutex{};
+  scheduler work{mutex};
+  memory_table memory{};
+  event_table events{};
+  fault_table faults{};
+  int num_devices{2};
+  std::map<std::string, std::size_t, std::less<>> calls{};
+  std::vector<std::string> violations{};
+  std::size_t host_syncs{0};
+
+  /// @return The stream behind a handle, on the calling thread's device if it is a default stream
+  stream_state* find_stream(cudaStream_t handle);
+
+  /// Notes that the calling thread waits for a stream, or may.
+  void count_host_sync();
+
+  /// Runs whatever the streams of a device have to do.
+  void wait_for_device(std::unique_lock<std::mutex>& lock, int device);
+
+  /// Frees memory in stream order. @return Whether it was given out
+  bool free_on(std::unique_lock<std::mutex>& lock, stream_state& stream, void* freed);
+
+  /// Counts a call and decides whether it fails before it begins.
+  cudaError_t begin_call(std::string_view function);
+};
+
+/// The calling thread's current device.
+int& current_device();
+
+/// The calling thread's last error.
+cudaError_t& last_error();
+
+std::size_t& host_syncs_of_thread();
+
+/**
+ * @brief Makes a function of the runtime out of what it does when nothing is in its way.
+ *
+ * @param function Name of the function
+ * @param body Called with the machine and its lock, returns an error code
+ */
+template <typename Body>
+cudaError_t call(std::string_view function, Body&& body)
+{
+  auto& all   = machine::instance();
+  auto lock   = std::unique_lock{all.mutex};
+  auto result = all.begin_call(function);
+  if (result == cudaSuccess) { result = body(all, lock); }
+  if (result != cudaSuccess) { last_error() = result; }
+  return result;
+}
+
+}  // namespace sim::detail

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Streams and what is queued on them. Nothing here locks: the machine's mutex guards it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sim::detail {
+
+/// One thing that a stream does. Events and waits are operations with nothing to do.
+struct operation {
+  std::function<void()> work;
+  std::vector<std::shared_ptr<operation>> after;  ///< what must be done before, on other streams
+  std::uint64_t number;                           ///< in its stream
+  bool done{false};
+};
+
+using operation_ptr = std::shared_ptr<operation>;
+
+inline bool is_done(operation_ptr const& op) { return op == nullptr || op->done; }
+
+enum class stream_type : std::uint8_t { blocking, non_blocking, legacy };
+
+struct stream_state {
+  std::uint64_t id;      ///< unique in the process
+  std::uint64_t number;  ///< since the machine was made
+  int device;
+  stream_type type;
+  std::uint64_t weight;  ///< how much the scheduler likes it
+  std::deque<operation_ptr> queue{};
+  operation_ptr last{};  ///< the newest operation, done or not
+  std::uint64_t num_enqueued{0};
+  bool held{false};
+  bool destroyed{false};
+  bool retired{false};  ///< tells the worker to end
+  std::condition_variable wake{};
+  std::thread worker{};
+
+  [[nodiscard]] bool is_ready() const;
+};
+
+/// All streams of the machine, default streams among them.
+class stream_table {
+ public:
+  using streams = std::vector<std::unique_ptr<stream_state>>;
+
+  cudaStream_t create(int device, stream_type type, std::uint64_t weight);
+
+  /// Takes the handle away; what is queued still runs. @return Whether there was such a stream
+  bool destroy(cudaStream_t handle);
+
+  /// @return The stream behind a handle, default streams being the device's, or null
+  stream_state* find(cudaStream_t handle, int device);
+
+  operation_ptr enqueue(stream_state& stream,
+                        std::function<void()> work,
+                        std::vector<operation_ptr> after = {});
+
+  [[nodiscard]] streams const& all() const { return all_; }
+
+  [[nodiscard]] std::size_t num_created() const { return handles_.size(); }
+
+  /// Takes out the streams that are destroyed and idle.
+  [[nodiscard]] streams take_retired();
+
+  /// Takes out all streams.
+  [[nodiscard]] streams take_all();
+
+ private:
+  stream_state& add(int device, stream_type type, std::uint64_t weight);
+
+  std::uint64_t next_number_{0};
+  streams all_;
+  std::map<cudaStream_t, stream_state*> handles_;
+  std::map<int, stream_state*> legacy_;
+  std::map<std::pair<int, std::thread::id>, stream_state*> per_thread_;
+};
+
+}  // namespace sim::detail

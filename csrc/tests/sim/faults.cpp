@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults.hpp"
+
+#include "detail/machine.hpp"
+
+namespace sim {
+
+void fail_next(std::string_view function, cudaError_t error, int after)
+{
+  auto& all       = detail::machine::instance();
+  auto const lock = std::unique_lock{all.mutex};
+  all.faults.add(function, error, after);
+}
+
+void fail_all(cudaError_t error)
+{
+  auto& all       = detail::machine::instance();
+  auto const lock = std::unique_lock{all.mutex};
+  all.faults.set_sticky(error);
+}
+
+}  // namespace sim

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// librmm carries a CUDA runtime of its own, which finds no driver. These few functions of it are
+/// all that leads there from a `device_buffer`; the linker prefers them to librmm's.
+#include "detail/machine.hpp"
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/detail/cuda_memcpy.hpp>
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+namespace {
+
+/// As `cudaSetDevice`, but uncounted: what rmm does on its own account is no concern of the tests.
+void set_device(rmm::cuda_device_id device) { sim::detail::current_device() = device.value(); }
+
+}  // namespace
+
+RMM_NAMESPACE_BEGIN
+
+cuda_device_id get_current_cuda_device() { return cuda_device_id{sim::detail::current_device()}; }
+
+cuda_set_device_raii::cuda_set_device_raii(cuda_device_id device)
+  : old_device_{get_current_cuda_device()},
+    needs_reset_{device.value() >= 0 && old_device_ != device}
+{
+  if (needs_reset_) { set_device(device); }
+}
+
+cuda_set_device_raii::~cuda_set_device_raii() noexcept
+{
+  if (needs_reset_) { set_device(old_device_); }
+}
+
+namespace detail {
+
+cudaError_t memcpy_async(void* target,
+                         void const* source,
+                         std::size_t size,
+                         cuda::stream_ref stream)
+{ return cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream.get()); }
+
+}  // namespace detail
+
+RMM_NAMESPACE_END

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world_test.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+using sim::memory_kind;
+
+constexpr std::size_t size = 64;
+
+class copies : public sim::world_test {
+ protected:
+  copies()
+  {
+    std::memset(device_, 1, size);
+    std::memset(pinned_, 2, size);
+  }
+
+  void TearDown() override
+  {
+    stream_.reset();
+    for (auto* data : {device_, other_, pinned_}) { sim::deallocate(data); }
+    world_test::TearDown();
+  }
+
+  [[nodiscard]] cudaStream_t stream() const { return stream_->get(); }
+
+  static int first_byte(void const* data)
+  { return std::to_integer<int>(*static_cast<std::byte const*>(data)); }
+
+  void* device_{sim::allocate(memory_kind::device, 0, size)};
+  void* other_{sim::allocate(memory_kind::device, 1, size)};
+  void* pinned_{sim::allocate(memory_kind::pinned, 0, size)};
+  std::unique_ptr<sim::stream> stream_{std::make_unique<sim::stream>()};
+};
+
+TEST_F(copies, run_on_their_stream)
+{
+  auto const syncs = sim::host_syncs_here();
+  {
+    auto const slow = sim::slow_stream{stream()};
+    EXPECT_EQ(cudaMemcpyAsync(pinned_, device_, size, cudaMemcpyDefault, stream()), cudaSuccess);
+    sim::drain();
+    EXPECT_EQ(first_byte(pinned_), 2);
+  }
+  EXPECT_EQ(sim::host_syncs_here(), syncs);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
+  EXPECT_EQ(first_byte(pinned_), 1);
+  EXPECT_EQ(sim::host_syncs_here(), syncs + 1);
+}
+
+TEST_F(copies, of_pageable_memory_may_wait_and_always_count)
+{
+  auto waited = 0;
+  for (auto i = 0; i < 100; ++i) {
+    auto const syncs = sim::host_syncs_here();
+    auto local       = std::array<std::byte, size>{};
+    EXPECT_EQ(cudaMemcpyAsync(local.data(), device_, size, cudaMemcpyDeviceToHost, stream()),
+              cudaSuccess);
+    EXPECT_EQ(sim::host_syncs_here(), syncs + 1);
+    waited += first_byte(local.data()) == 1 ? 1 : 0;
+    EXPECT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
+    EXPECT_EQ(first_byte(local.data()), 1);
+  }
+  EXPECT_GT(waited, 20);
+  EXPECT_LT(waited, 100);
+}
+
+TEST_F(copies, within_the_host_always_wait)
+{
+  auto local = std::array<std::byte, size>{};
+  EXPECT_EQ(cudaMemcpyAsync(local.data(), pinned_, size, cudaMemcpyHostToHost, stream()),
+            cudaSuccess);
+  EXPECT_EQ(first_byte(local.data()), 2);
+}
+
+TEST_F(copies, between_devices)
+{
+  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 1, device_, 0, size, stream()), cudaSuccess);
+  sim::drain();
+  EXPECT_EQ(first_byte(other_), 1);
+  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 0, device_, 0, size, stream()), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 2, device_, 0, size, stream()), cudaErrorInvalidDevice);
+}
+
+TEST_F(copies, that_make_no_sense_are_refused)
+{
+  auto const copy = [this](void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
+    return cudaMemcpyAsync(to, from, bytes, kind, stream());
+  };
+  auto local = std::array<std::byte, size>{};
+  EXPECT_EQ(copy(pinned_, device_, size + 1, cudaMemcpyDefault), cudaErrorInvalidValue);
+  EXPECT_EQ(copy(local.data(), device_, size, cudaMemcpyHostToHost),
+            cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(copy(device_, local.data(), size, cudaMemcpyDeviceToDevice),
+            cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(copy(nullptr, nullptr, 0, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(local.data(), 0, size, stream()), cudaErrorInvalidValue);
+}
+
+TEST_F(copies, memset_fills_late)
+{
+  {
+    auto const slow = sim::slow_stream{stream()};
+    EXPECT_EQ(cudaMemsetAsync(device_, 7, size, stream()), cudaSuccess);
+    EXPECT_EQ(first_byte(device_), 1);
+  }
+  sim::drain();
+  EXPECT_EQ(first_byte(device_), 7);
+}
+
+}  // namespace

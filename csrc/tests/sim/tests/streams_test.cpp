@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world_test.hpp"
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using sim::enqueue;
+using sim::stream;
+
+class streams : public sim::world_test {
+ protected:
+  /// A kernel that writes down that it ran.
+  auto note(char name)
+  {
+    return [this, name] { order_ += name; };
+  }
+
+  std::string order_;
+};
+
+TEST_F(streams, runs_in_the_order_of_one_stream)
+{
+  for (auto seed = 0U; seed < 50; ++seed) {
+    sim::reset(seed);
+    order_.clear();
+    auto const one = stream{};
+    for (auto const name : std::string{"abcdefgh"}) { enqueue(one.get(), note(name)); }
+    EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
+    EXPECT_EQ(order_, "abcdefgh");
+  }
+}
+
+TEST_F(streams, runs_late)
+{
+  auto late = 0;
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    auto const one = stream{};
+    auto ran       = false;
+    enqueue(one.get(), [&] { ran = true; });
+    late += ran ? 0 : 1;
+    sim::drain();
+  }
+  EXPECT_GT(late, 30);
+  EXPECT_LT(late, 100);
+}
+
+TEST_F(streams, interleave_as_the_seed_says_and_replay)
+{
+  auto const run = [&](std::uint64_t seed) {
+    sim::reset(seed);
+    order_.clear();
+    auto const one = stream{};
+    auto const two = stream{};
+    for (auto const name : std::string{"abc"}) { enqueue(one.get(), note(name)); }
+    for (auto const name : std::string{"xyz"}) { enqueue(two.get(), note(name)); }
+    sim::drain();
+    return std::pair{order_, sim::history()};
+  };
+  auto seen = std::set<std::string>{};
+  for (auto seed = 0U; seed < 200; ++seed) {
+    auto const first = run(seed);
+    EXPECT_EQ(run(seed), first);
+    seen.insert(first.first);
+  }
+  // There are 20 ways to shuffle three into three.
+  EXPECT_GE(seen.size(), 18U);
+}
+
+TEST_F(streams, run_on_threads_of_their_own)
+{
+  auto const one = stream{};
+  auto const two = stream{};
+  auto threads   = std::vector<std::thread::id>{};
+  for (auto const* s : {&one, &two, &one}) {
+    enqueue(s->get(), [&] { threads.push_back(std::this_thread::get_id()); });
+    EXPECT_EQ(cudaStreamSynchronize(s->get()), cudaSuccess);
+  }
+  EXPECT_NE(threads[0], threads[1]);
+  EXPECT_EQ(threads[0], threads[2]);
+  EXPECT_NE(threads[0], std::this_thread::get_id());
+}
+
+TEST_F(streams, the_legacy_stream_is_ordered_with_blocking_ones)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    order_.clear();
+    auto const blocking = stream{cudaStreamDefault};
+    enqueue(blocking.get(), note('a'));
+    enqueue(cudaStream_t{}, note('b'));
+    enqueue(blocking.get(), note('c'));
+    enqueue(cudaStreamLegacy, note('d'));
+    enqueue(cudaStreamPerThread, note('e'));
+    sim::drain();
+    EXPECT_EQ(order_, "abcde");
+  }
+}
+
+TEST_F(streams, the_legacy_stream_is_not_ordered_with_others)
+{
+  auto seen = std::set<std::string>{};
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    order_.clear();
+    auto const free = stream{};
+    enqueue(free.get(), note('a'));
+    enqueue(cudaStream_t{}, note('b'));
+    sim::drain();
+    seen.insert(order_);
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"ab", "ba"}));
+}
+
+TEST_F(streams, each_device_has_its_legacy_stream)
+{
+  auto const slow = sim::slow_stream{cudaStream_t{}};
+  enqueue(cudaStream_t{}, note('a'));
+  EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+  enqueue(cudaStream_t{}, note('b'));
+  EXPECT_EQ(cudaStreamSynchronize(cudaStream_t{}), cudaSuccess);
+  EXPECT_EQ(order_, "b");
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST_F(streams, hold_back_and_go_on)
+{
+  auto const one = stream{};
+  auto const two = stream{};
+  {
+    auto const slow = sim::slow_stream{one.get()};
+    enqueue(one.get(), note('a'));
+    enqueue(two.get(), note('b'));
+    sim::drain();
+    EXPECT_EQ(order_, "b");
+    EXPECT_EQ(cudaStreamQuery(one.get()), cudaErrorNotReady);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
+  }
+  EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
+  EXPECT_EQ(order_, "ba");
+}
+
+TEST_F(streams, go_on_while_the_program_asks)
+{
+  auto const one = stream{};
+  enqueue(one.get(), note('a'));
+  while (cudaStreamQuery(one.get()) == cudaErrorNotReady) {}
+  EXPECT_EQ(order_, "a");
+}
+
+TEST_F(streams, go_on_when_the_program_waits_in_its_own_way)
+{
+  auto const one = stream{};
+  auto ran       = std::atomic<bool>{false};
+  enqueue(one.get(), [&] {
+    ran = true;
+    ran.notify_one();
+  });
+  ran.wait(false);
+  SUCCEED();
+}
+
+TEST_F(streams, finish_what_was_queued_when_destroyed)
+{
+  auto handle = [&] {
+    auto const one = stream{};
+    enqueue(one.get(), note('a'));
+    return one.get();
+  }();
+  EXPECT_EQ(cudaStreamQuery(handle), cudaErrorInvalidResourceHandle);
+  EXPECT_THROW(enqueue(handle, note('b')), std::runtime_error);
+  sim::drain();
+  EXPECT_EQ(order_, "a");
+  auto const another = stream{};
+  EXPECT_NE(another.get(), handle);
+}
+
+TEST_F(streams, belong_to_the_device_current_at_their_creation)
+{
+  EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+  auto const one = stream{};
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  auto device = -1;
+  EXPECT_EQ(cudaStreamGetDevice(one.get(), &device), cudaSuccess);
+  EXPECT_EQ(device, 1);
+  EXPECT_THROW(enqueue(one.get(), note('a')), std::runtime_error);
+  EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
+}
+
+TEST_F(streams, have_identifiers)
+{
+  auto const one = stream{};
+  auto ids       = std::set<unsigned long long>{};
+  for (auto const& handle : {one.get(), cudaStreamLegacy, cudaStreamPerThread}) {
+    auto id = 0ULL;
+    EXPECT_EQ(cudaStreamGetId(handle, &id), cudaSuccess);
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 3U);
+}
+
+TEST_F(streams, host_functions_run_in_order_and_must_not_call_cuda)
+{
+  auto const one = stream{};
+  auto status    = cudaSuccess;
+  EXPECT_EQ(cudaLaunchHostFunc(
+              one.get(),
+              [](void* result) { *static_cast<cudaError_t*>(result) = cudaFree(nullptr); },
+              &status),
+            cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
+  EXPECT_EQ(status, cudaErrorNotPermitted);
+  EXPECT_EQ(sim::violations().size(), 1U);
+  sim::reset(1);
+}
+
+TEST_F(streams, several_host_threads_may_use_them)
+{
+  constexpr auto num_threads = 4;
+  constexpr auto num_kernels = 50;
+  auto threads               = std::vector<std::thread>{};
+  auto totals                = std::vector<int>(num_threads);
+  for (auto& total : totals) {
+    threads.emplace_back([&] {
+      auto const mine = stream{};
+      for (auto i = 0; i < num_kernels; ++i) {
+        enqueue(mine.get(), [&total] { ++total; });
+      }
+      EXPECT_EQ(cudaStreamSynchronize(mine.get()), cudaSuccess);
+      EXPECT_EQ(total, num_kernels);
+    });
+  }
+  for (auto& thread : threads) { thread.join(); }
+}
+
+}  // namespace

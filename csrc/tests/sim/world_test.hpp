@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sim.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sim {
+
+/// Two devices to begin with; at the end nothing may be left and nothing forbidden have happened.
+class world_test : public testing::Test {
+ protected:
+  world_test() { reset(1); }
+
+  void TearDown() override
+  {
+    drain();
+    EXPECT_EQ(leftovers(), "");
+    EXPECT_EQ(violations(), std::vector<std::string>{});
+    reset(1);
+  }
+};
+
+}  // namespace sim
