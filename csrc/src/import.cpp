@@ -29,6 +29,11 @@ struct row_range {
   std::int64_t begin;  ///< in the array's buffers, its own offset included
   std::int64_t size;
   std::int64_t skew;
+  bool of_child{false};  ///< a struct's child has no offset to skip `skew` with: all its rows count
+
+  [[nodiscard]] std::int64_t counted_begin() const { return of_child ? storage_begin() : begin; }
+
+  [[nodiscard]] std::int64_t counted_size() const { return of_child ? storage_size() : size; }
 
   [[nodiscard]] std::int64_t storage_begin() const { return begin - skew; }
 
@@ -138,11 +143,12 @@ class importer {
                                                                         row_range const& rows) const
   {
     if (!has_mask(array) || rows.size == 0) { return {no_buffer(), 0}; }
-    auto const whole      = rows.begin == array.offset && rows.size == array.length;
-    auto const* bits      = static_cast<std::byte const*>(array.buffers[0]);
-    auto const null_count = whole && array.null_count > 0
-                              ? static_cast<cudf::size_type>(array.null_count)
-                              : count_nulls({bits, rows.begin, rows.size}, where_);
+    auto const whole = rows.counted_begin() == array.offset && rows.counted_size() == array.length;
+    auto const* bits = static_cast<std::byte const*>(array.buffers[0]);
+    auto const null_count =
+      whole && array.null_count > 0
+        ? static_cast<cudf::size_type>(array.null_count)
+        : count_nulls({bits, rows.counted_begin(), rows.counted_size()}, where_);
     if (null_count == 0) { return {no_buffer(), 0}; }
     auto const* first  = bits + rows.storage_begin() / 8;
     auto const on_word = rows.storage_begin() % 8 == 0 &&
@@ -204,7 +210,7 @@ class importer {
                                                                   type_row const& row,
                                                                   column_path const& path) const
   {
-    auto children = children_t{};
+    auto children   = children_t{};
     if (rows.storage_size() == 0) { return {no_buffer(), std::move(children)}; }
     auto const type    = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
     auto [column, end] = offsets(array, rows, type, true, path);
@@ -252,7 +258,7 @@ class importer {
       // libcudf ignores offsets of a struct's children: theirs are folded in here.
       children.push_back(column(field,
                                 child,
-                                {child.offset + rows.begin, rows.size, rows.skew},
+                                {child.offset + rows.begin, rows.size, rows.skew, true},
                                 column_path{path, field.name == nullptr ? "" : field.name}));
     }
     return children;
