@@ -177,3 +177,11 @@ def test_validity_that_says_nothing_leaves_no_mask():
     valid = pa.array([1, None, 3, 4]).slice(2)
     assert column_from(valid).null_mask() is None
     assert column_from(Producer(valid, forget_null_counts)).null_mask() is None
+
+
+def test_extension_arrays_arrive_as_their_storage():
+    words = pa.ExtensionArray.from_storage(
+        pa.opaque(pa.int32(), "word", "us"), pa.array([1, None], pa.int32())
+    )
+    check(column_from(words), words.storage)
+    assert_same(pa.array(DeviceOnly(bridge.to_arrow_device(DeviceOnly(words)))), words)
