@@ -189,25 +189,26 @@ class Producer:
 
 def _snapshot(struct):
     """Return a function that puts a tree of structs back as it is now and then releases it."""
-    below = [(ctypes.addressof(node), bytes(node)) for node in nodes(struct)[1:]]
-    buffers = [
-        (ctypes.addressof(node.buffers.contents), bytes(_pointers(node)))
-        for node in nodes(struct)
-        if getattr(node, "n_buffers", 0)
-    ]
+    tree = nodes(struct)
+    places = [ctypes.addressof(node) for node in tree[1:]]
+    kept = [(place, bytes(node)) for place, node in zip(places, tree[1:], strict=True)]
+    for node in tree:
+        for pointers, size in ((node.children, node.n_children), _buffers(node)):
+            if size:
+                place = ctypes.addressof(pointers.contents)
+                kept.append((place, ctypes.string_at(place, size * ctypes.sizeof(c_void_p))))
     root, release = bytes(struct), RELEASE(struct.release)
 
     def restore(address):
-        for place, content in [*below, *buffers, (address, root)]:
+        for place, content in [*kept, (address, root)]:
             ctypes.memmove(place, content, len(content))
         release(address)
 
     return restore
 
 
-def _pointers(array):
-    """The array of buffer pointers of a struct, in place."""
-    return (c_void_p * array.n_buffers).from_address(ctypes.addressof(array.buffers.contents))
+def _buffers(node):
+    return (node.buffers, node.n_buffers) if isinstance(node, ArrowArray) else (None, 0)
 
 
 def forget_null_counts(schema, array):
