@@ -113,6 +113,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass device_array:
         unique_device_array to_arrow() except +libcudf_exception_handler
+        device_array to_host(stream_ref) except +libcudf_exception_handler
         bool is_released() noexcept
         void reset() noexcept
         memory_location location() except +libcudf_exception_handler
@@ -146,6 +147,9 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass import_options:
+        bool copy
+
     cdef cppclass imported_column:
         unique_ptr[column] storage
         size_type offset
@@ -156,8 +160,16 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         size_type num_rows
 
     imported_column from_arrow_device_column(
-        const ArrowSchema&, ArrowDeviceArray*, stream_ref, device_async_resource_ref
+        const ArrowSchema&,
+        ArrowDeviceArray*,
+        const import_options&,
+        stream_ref,
+        device_async_resource_ref,
     ) except +libcudf_exception_handler
     imported_table from_arrow_device_table(
-        const ArrowSchema&, ArrowDeviceArray*, stream_ref, device_async_resource_ref
+        const ArrowSchema&,
+        ArrowDeviceArray*,
+        const import_options&,
+        stream_ref,
+        device_async_resource_ref,
     ) except +libcudf_exception_handler

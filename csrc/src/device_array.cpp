@@ -2,8 +2,13 @@
 #include "array_tree.hpp"
 #include "convert.hpp"
 #include "nvtx.hpp"
+#include "tree_copy.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
+
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
 
 #include <stdexcept>
 
@@ -44,6 +49,15 @@ unique_device_array device_array::to_arrow() const
   detail::nvtx_range const range{__func__};
   node_of(tree_, node_);
   return detail::array_tree::to_arrow(tree_, node_);
+}
+
+device_array device_array::to_host(cuda::stream_ref stream) const
+{
+  detail::nvtx_range const range{__func__};
+  if (location().device_type == ARROW_DEVICE_CPU) { return *this; }
+  RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *tree_->ready.handle()));
+  return detail::array_tree::handle(
+    detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource()));
 }
 
 memory_location device_array::location() const

@@ -30,10 +30,7 @@ class foreign_array : private deferred {
    * @param array Left released
    * @param host Whether it is pageable host memory, which no stream can be reading
    */
-  foreign_array(ArrowDeviceArray* array, bool host)
-    : deferred{!host}, array_{array}, host_{host}
-  {
-  }
+  foreign_array(ArrowDeviceArray* array, bool host) : deferred{!host}, array_{array}, host_{host} {}
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
 

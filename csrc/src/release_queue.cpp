@@ -37,7 +37,7 @@ void release_queue::push(deferred* work) noexcept
 {
   {
     auto const lock                            = std::lock_guard{mutex_};
-    work->next_                               = nullptr;
+    work->next_                                = nullptr;
     (last_ == nullptr ? first_ : last_->next_) = work;
     last_                                      = work;
     ++num_pushed_;

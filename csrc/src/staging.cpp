@@ -126,8 +126,7 @@ void host_upload::copy(void* target, void const* source, std::size_t size)
     used_ += (size + alignment - 1) / alignment * alignment;
     source = staged;
   }
-  RMM_CUDA_TRY(
-    cudaMemcpyAsync(target, source, size, cudaMemcpyHostToDevice, stream_.get()));
+  RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyHostToDevice, stream_.get()));
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -4,14 +4,13 @@
 #include "convert.hpp"
 #include "parsed_type.hpp"
 #include "staging.hpp"
+#include "validate.hpp"
 
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <cstring>
-#include <stdexcept>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -181,17 +180,12 @@ class tree_copier {
                                      where_.stream.get()));
       }
     }
-    if (!from_host_ && !ends_.empty()) {
-      RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get()));
-    }
+    if (!from_host_ && !ends_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get())); }
     for (std::size_t i = 0; i < ends_.size(); ++i) {
-      auto const size = ends_[i].width == 4 ? static_cast<std::int32_t>(sizes[i]) : sizes[i];
-      if (size < 0) {
-        throw std::invalid_argument{"a string offset of " + std::to_string(size) +
-                                    " found, at least 0 expected"};
-      }
+      auto const size    = ends_[i].width == 4 ? static_cast<std::int32_t>(sizes[i]) : sizes[i];
       auto& node         = target_.nodes[ends_[i].node];
       auto const* source = static_cast<std::byte const*>(std::exchange(node.buffers[2], nullptr));
+      check_string_data(size, source, column_path{});
       if (size > 0) {
         copies_.push_back({ends_[i].node, 2, source, static_cast<std::size_t>(size)});
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate.hpp"
 
+#include "convert.hpp"
 #include "parsed_type.hpp"
 
 #include <cudf/types.hpp>
@@ -127,7 +128,55 @@ void check_tree(ArrowSchema const& schema,
   }
 }
 
+/// @return The last offset
+std::int64_t check_offsets(ArrowArray const& array,
+                           std::int64_t width,
+                           std::int64_t most,
+                           column_path const& path)
+{
+  if (array.length == 0) { return 0; }
+  auto const read = [&](std::int64_t index) {
+    return read_offset(array.buffers[1], index, width, true, cuda::stream_ref{cudaStream_t{}});
+  };
+  auto const first = read(array.offset);
+  auto const end   = read(array.offset + array.length);
+  if (first < 0 || end < first || end > most) {
+    fail_invalid(path,
+                 "offsets from " + std::to_string(first) + " to " + std::to_string(end) +
+                   " found, ascending ones from 0 to " + std::to_string(most) + " expected");
+  }
+  return end;
+}
+
 }  // namespace
+
+void check_string_data(std::int64_t size, void const* data, column_path const& path)
+{
+  if (size < 0) { fail_invalid(path, "a last offset of " + std::to_string(size) + " found"); }
+  if (size > 0 && data == nullptr) {
+    fail_invalid(path, "no data buffer found, " + std::to_string(size) + " bytes expected");
+  }
+}
+
+void validate_offsets(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{
+  auto const type    = parse_type(schema);
+  auto const is_list = type.column.id() == cudf::type_id::LIST;
+  if (is_list) { check_offsets(array, 4, array.children[0]->length, path); }
+  if (type.column.id() == cudf::type_id::STRING) {
+    auto const width = type.row->format == "U" ? 8 : 4;
+    auto const end   = check_offsets(array, width, std::numeric_limits<std::int64_t>::max(), path);
+    check_string_data(end, array.buffers[2], path);
+  }
+  for (std::int64_t i = 0; i < array.n_children; ++i) {
+    auto const* name = schema.children[i]->name;
+    auto const child = column_path{path, is_list ? "[]" : name == nullptr ? "" : name};
+    validate_offsets(*schema.children[i], *array.children[i], child);
+  }
+  if (array.dictionary != nullptr) {
+    validate_offsets(*schema.dictionary, *array.dictionary, path);
+  }
+}
 
 void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 { check_tree(schema, array, path, 0); }

@@ -18,4 +18,22 @@ namespace cudf_arrow_bridge::detail {
  */
 void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 
+/**
+ * @brief Checks that strings have the bytes that their last offset promises.
+ *
+ * @throws std::invalid_argument for a negative offset or missing data
+ */
+void check_string_data(std::int64_t size, void const* data, column_path const& path);
+
+/**
+ * @brief Checks the first and last offset of each string and list column in host memory.
+ *
+ * @throws std::invalid_argument for offsets that are negative, descend, or end behind the elements
+ *
+ * @param schema Schema that the array was validated against
+ * @param array Array in host memory
+ * @param path Names the column in errors
+ */
+void validate_offsets(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
+
 }  // namespace cudf_arrow_bridge::detail

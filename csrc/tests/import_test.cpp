@@ -13,13 +13,13 @@ namespace {
 imported_column import_array(shape const& type, unique_device_array& array)
 {
   return from_arrow_device_column(
-    *make_schema(type).get(), array.get(), stream(), host_memory_resource());
+    *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource());
 }
 
 imported_table import_table(shape const& type, unique_device_array& array)
 {
   return from_arrow_device_table(
-    *make_schema(type).get(), array.get(), stream(), host_memory_resource());
+    *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource());
 }
 
 /// Paddings of the top level and of those below.

@@ -22,7 +22,7 @@ unique_device_array export_view(cudf::column_view const& column,
 }
 
 imported_column import_array(unique_device_array& array, ArrowSchema const& schema)
-{ return from_arrow_device_column(schema, array.get(), stream(), host_memory_resource()); }
+{ return from_arrow_device_column(schema, array.get(), {}, stream(), host_memory_resource()); }
 
 class RoundTrip : public ::testing::TestWithParam<unsigned> {
  protected:

@@ -20,7 +20,7 @@ constexpr auto most = std::numeric_limits<std::int64_t>::max();
 std::pair<std::string, std::string> import_error(ArrowSchema const& schema, ArrowDeviceArray* array)
 {
   try {
-    (void)from_arrow_device_column(schema, array, stream(), host_memory_resource());
+    (void)from_arrow_device_column(schema, array, {}, stream(), host_memory_resource());
   } catch (cudf::data_type_error const& error) {
     return {"type", error.what()};
   } catch (std::overflow_error const& error) {

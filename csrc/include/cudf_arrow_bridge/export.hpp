@@ -55,6 +55,17 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
    */
   [[nodiscard]] unique_device_array to_arrow() const;
 
+  /**
+   * @brief The same array in host memory: itself if it is there, else a copy.
+   *
+   * Waits for the copies, and once more before them if there are strings, whose sizes are data.
+   *
+   * @throws rmm::cuda_error if a copy fails
+   *
+   * @param stream Stream that the copies are enqueued on; made to wait for the array's event
+   */
+  [[nodiscard]] device_array to_host(cuda::stream_ref stream) const;
+
   /// @return Whether this handle was reset (or never filled)
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
 

@@ -16,6 +16,13 @@
 
 namespace cudf_arrow_bridge {
 
+/// Knobs of `from_arrow_device_column` and `from_arrow_device_table`.
+struct import_options {
+  /// Copy all buffers to the current device (to host memory without a GPU) instead of adopting
+  /// them, which memory of another device needs.
+  bool copy{false};
+};
+
 /**
  * @brief An imported column: owned storage and the rows of it that arrived.
  *
@@ -61,12 +68,14 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  *
  * @param schema Schema of the array; only read
  * @param array Array to adopt; released after success
+ * @param options See there
  * @param stream Made to wait for the array's event; conversions run on it
  * @param mr Resource for converted buffers and for whatever grows later
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_column
 from_arrow_device_column(ArrowSchema const& schema,
                          ArrowDeviceArray* array,
+                         import_options const& options,
                          cuda::stream_ref stream,
                          rmm::device_async_resource_ref mr);
 
@@ -80,6 +89,7 @@ from_arrow_device_column(ArrowSchema const& schema,
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_table
 from_arrow_device_table(ArrowSchema const& schema,
                         ArrowDeviceArray* array,
+                        import_options const& options,
                         cuda::stream_ref stream,
                         rmm::device_async_resource_ref mr);
 

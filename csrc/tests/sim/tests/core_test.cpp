@@ -153,7 +153,7 @@ TEST_F(core, imports_what_a_stream_has_not_computed_yet)
     auto const like =
       cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 0, nullptr, nullptr, 0};
     auto const schema = to_arrow_schema(like, {});
-    auto imported     = from_arrow_device_column(*schema.get(), &array, consumer.get(), pool_);
+    auto imported     = from_arrow_device_column(*schema.get(), &array, {}, consumer.get(), pool_);
     EXPECT_EQ(imported.view().head<void>(), data);
     EXPECT_EQ(read<std::int32_t>(imported.view(), consumer.get()), values);
 
@@ -176,7 +176,7 @@ TEST_F(core, converts_on_the_stream)
     auto column       = make_column(cudf::type_id::BOOL8, bools, stream.get());
     auto const schema = to_arrow_schema(column->view(), {});
     auto array        = to_arrow(std::move(column), stream.get()).to_arrow();
-    auto imported     = from_arrow_device_column(*schema.get(), array.get(), stream.get(), pool_);
+    auto imported     = from_arrow_device_column(*schema.get(), array.get(), {}, stream.get(), pool_);
     EXPECT_EQ(read<std::int8_t>(imported.view(), stream.get()), bools);
     imported.storage.reset();
     EXPECT_TRUE(comes_true([] { return sim::live_allocations() == 0; }));
@@ -197,7 +197,7 @@ TEST_F(core, reads_the_end_of_strings)
                                    std::move(children));
   auto const schema = to_arrow_schema(column->view(), {});
   auto array        = to_arrow(std::move(column), stream.get()).to_arrow();
-  auto imported     = from_arrow_device_column(*schema.get(), array.get(), stream.get(), pool_);
+  auto imported     = from_arrow_device_column(*schema.get(), array.get(), {}, stream.get(), pool_);
   EXPECT_EQ(imported.storage->release().data->size(), 5U);
   // Its buffers are freed on the stream, which must still be there.
   EXPECT_TRUE(comes_true([] { return sim::live_allocations() == 0; }));

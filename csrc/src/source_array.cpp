@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source_array.hpp"
+
+#include "column_importer.hpp"
+#include "errors.hpp"
+#include "tree_copy.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <rmm/cuda_device.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// @return Where the array says it is, once that is a place this process can reach
+memory_location location_of(ArrowDeviceArray const& array)
+{
+  if (array.device_type == ARROW_DEVICE_CPU) { return {}; }
+  auto const location = memory_location{array.device_type, array.device_id};
+  auto const is_cuda  = array.device_type == ARROW_DEVICE_CUDA ||
+                        array.device_type == ARROW_DEVICE_CUDA_HOST ||
+                        array.device_type == ARROW_DEVICE_CUDA_MANAGED;
+  if (!is_cuda) {
+    throw std::invalid_argument{to_string(location) + " found, CPU or CUDA memory expected"};
+  }
+  if (!has_gpu()) {
+    throw std::invalid_argument{to_string(location) +
+                                " found, but this process can use no CUDA device"};
+  }
+  return location;
+}
+
+void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
+{
+  if (array.sync_event == nullptr) { return; }
+  auto const event  = *static_cast<cudaEvent_t const*>(array.sync_event);
+  auto const status = cudaStreamWaitEvent(stream.get(), event);
+  if (status != cudaSuccess) {
+    (void)cudaGetLastError();
+    throw std::invalid_argument{std::string{"CUDA rejects the array's sync event: "} +
+                                cudaGetErrorString(status)};
+  }
+}
+
+void check_no_null_rows(ArrowArray const& array, placement const& where)
+{
+  if (!has_mask(array)) { return; }
+  auto const nulls = count_nulls({array.buffers[0], array.offset, array.length}, where);
+  if (nulls > 0) {
+    fail_invalid(column_path{},
+                 std::to_string(nulls) +
+                   " null rows found, none expected in a table: import it with kind=\"column\"");
+  }
+}
+
+}  // namespace
+
+source_array open_source(ArrowSchema const& schema,
+                         ArrowDeviceArray* array,
+                         bool is_table,
+                         import_options const& options,
+                         cuda::stream_ref stream,
+                         rmm::device_async_resource_ref mr)
+{
+  auto const from    = location_of(*array);
+  auto const on_host = from.device_type == ARROW_DEVICE_CPU;
+  auto const home   = has_gpu()
+                        ? memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}
+                        : memory_location{};
+  auto const is_far = from.device_type != ARROW_DEVICE_CPU &&
+                      from.device_type != ARROW_DEVICE_CUDA_HOST &&
+                      from.device_id != home.device_id;
+  if (is_far && !options.copy) {
+    throw std::invalid_argument{to_string(from) + " found, memory of the current device " +
+                                std::to_string(home.device_id) +
+                                " expected: import it with copy=True, or make its device current"};
+  }
+  if (!on_host) { wait_for_producer(*array, stream); }
+  auto const here = placement{on_host, stream, on_host ? host_memory_resource() : mr};
+  if (is_table && !is_far) { check_no_null_rows(array->array, here); }
+
+  auto const root = array->array;  // the struct moves, what it points to stays
+  auto share      = foreign_share{new foreign_array{array, on_host}, stream};
+  if (!options.copy && !(on_host && has_gpu())) { return {root, std::move(share), here}; }
+
+  auto const tree = copy_tree(view_tree(schema, root, from), 0, home, stream, mr);
+  auto copy       = array_tree::to_arrow(tree, 0);
+  auto const at   = placement{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
+  if (is_table && is_far) { check_no_null_rows(copy->array, at); }
+  auto const copied_root = copy->array;
+  return {copied_root, foreign_share{new foreign_array{copy.get(), at.host}, stream}, at};
+}
+
+}  // namespace cudf_arrow_bridge::detail

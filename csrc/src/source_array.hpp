@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "convert.hpp"
+#include "foreign_array.hpp"
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/import.hpp>
+
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+namespace cudf_arrow_bridge::detail {
+
+/// A producer's array, or a copy of it, at a place where columns can be made of it.
+struct source_array {
+  ArrowArray root;      ///< what the struct said; follow its pointers while `share` is there
+  foreign_share share;  ///< of that struct
+  placement where;      ///< of its buffers, and of conversions
+};
+
+/**
+ * @brief Takes an array over and, where need be, brings it to where the import is to end up.
+ *
+ * Makes `stream` wait for the producer. Arrays of the CPU are copied to the GPU where there is one;
+ * arrays of another device are copied if the options allow it.
+ *
+ * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, or null
+ *   rows in a table. `array` is then still the caller's, or has been released.
+ *
+ * @param schema Schema that the array was validated against
+ * @param array Array to take over
+ * @param is_table Whether null rows at the top level are an error
+ * @param options See there
+ * @param stream Stream of the import
+ * @param mr Resource for copies and conversions on the GPU
+ */
+source_array open_source(ArrowSchema const& schema,
+                         ArrowDeviceArray* array,
+                         bool is_table,
+                         import_options const& options,
+                         cuda::stream_ref stream,
+                         rmm::device_async_resource_ref mr);
+
+}  // namespace cudf_arrow_bridge::detail
