@@ -62,7 +62,7 @@ bool has_mask_in_struct(ArrowSchema const& schema, ArrowArray const& array)
  *
  * libcudf reads masks in aligned words. A mask can be adopted from any word on, so the rows
  * between the start of the word and the first row that arrived are taken along; without a mask
- * every pointer moves freely and nothing is.
+ * every pointer moves freely and nothing is. Nor is it for no rows, whose buffers may be missing.
  */
 row_range choose_rows(ArrowSchema const& schema,
                       ArrowArray const& array,
@@ -70,7 +70,7 @@ row_range choose_rows(ArrowSchema const& schema,
                       std::int64_t size)
 {
   auto const first = array.offset + begin;
-  auto const skew  = has_mask_in_struct(schema, array) ? first % word_bits : 0;
+  auto const skew  = size > 0 && has_mask_in_struct(schema, array) ? first % word_bits : 0;
   auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
   return {first, size, fits ? skew : 0};
 }
