@@ -16,6 +16,9 @@ constexpr int max_depth = 64;
 
 constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
 
+/// No element is wider than 16 bytes, so rows up to here have addresses.
+constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 16;
+
 parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
 {
   auto const type = [&] {
@@ -42,14 +45,16 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   if (array.offset < 0) {
     fail_invalid(path, "offset " + std::to_string(array.offset) + " found, at least 0 expected");
   }
-  if (array.offset > std::numeric_limits<std::int64_t>::max() - array.length) {
-    fail_invalid(path, "offset and length overflow 64 bits together");
-  }
   if (array.length >= max_rows) {
     fail<std::overflow_error>(path,
                               std::to_string(array.length) + " rows found, at most " +
                                 std::to_string(max_rows - 1) +
                                 " expected: import it as a stream of smaller arrays");
+  }
+  if (array.offset > max_end - array.length) {
+    fail_invalid(path,
+                 "offset " + std::to_string(array.offset) + " and length " +
+                   std::to_string(array.length) + " found, which overflow an address");
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,
@@ -89,6 +94,9 @@ void check_tree(ArrowSchema const& schema,
     fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
   }
   if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+  if (schema.n_children > 0 && schema.children == nullptr) {
+    fail_invalid(path, "a null array of schema children found");
+  }
   auto const type = supported_type(schema, path);
   check_sizes(array, path);
   check_buffers(type, array, path);
