@@ -57,7 +57,7 @@ bool has_mask_in_struct(ArrowSchema const& schema, ArrowArray const& array)
  *
  * libcudf reads masks in aligned words. A mask can be adopted from any word on, so the rows
  * between the start of the word and the first row that arrived are taken along; without a mask
- * every pointer moves freely and nothing is.
+ * every pointer moves freely and nothing is. Nor is it for no rows, whose buffers may be missing.
  */
 row_range choose_rows(ArrowSchema const& schema,
                       ArrowArray const& array,

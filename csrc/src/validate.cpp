@@ -52,7 +52,9 @@ void check_sizes(ArrowArray const& array, column_path const& path)
                                 " expected: import it as a stream of smaller arrays");
   }
   if (array.offset > max_end - array.length) {
-    fail_invalid(path, "offset and length overflow 64 bits together");
+    fail_invalid(path,
+                 "offset " + std::to_string(array.offset) + " and length " +
+                   std::to_string(array.length) + " found, which overflow an address");
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,
@@ -92,6 +94,9 @@ void check_tree(ArrowSchema const& schema,
     fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
   }
   if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+  if (schema.n_children > 0 && schema.children == nullptr) {
+    fail_invalid(path, "a null array of schema children found");
+  }
   auto const type = supported_type(schema, path);
   check_sizes(array, path);
   check_buffers(type, array, path);
