@@ -78,9 +78,8 @@ def _export(obj: Any, stream: int, preserve_index: bool | None, compact: bool) -
         schema, array = export_column(obj, ColumnMetadata(), None, stream, None, compact)
         return DeviceArray(array, schema, "column")
     if isinstance(obj, plc.Table):
-        columns = list(obj.columns())
-        fields = [ColumnMetadata(name=str(i)) for i in range(len(columns))]
-        return _table(columns, fields, obj.num_rows(), {}, obj, stream, compact)
+        # Without metadata the core names the fields by their positions.
+        return _table(list(obj.columns()), [], obj.num_rows(), {}, obj, stream, compact)
     if _is_cudf(obj):
         return _frame(load_frames().disassemble(obj, preserve_index), stream, compact)
     return _reexport(open_source(obj), stream, compact)
