@@ -5,12 +5,14 @@ from cudf_arrow_bridge import _load
 
 _load.load_libraries()
 
-from cudf_arrow_bridge._build_info import VERSION as __version__  # noqa: E402
+from cudf_arrow_bridge import _build_info  # noqa: E402
 from cudf_arrow_bridge.accessors import install_protocol, register_when_imported  # noqa: E402
 from cudf_arrow_bridge.device_array import BufferInfo, DeviceArray, DeviceType  # noqa: E402
 from cudf_arrow_bridge.exporting import to_arrow_device  # noqa: E402
 from cudf_arrow_bridge.importing import from_arrow_device  # noqa: E402
 from cudf_arrow_bridge.residency import has_gpu  # noqa: E402
+
+__version__ = _build_info.VERSION
 
 __all__ = [
     "BufferInfo",

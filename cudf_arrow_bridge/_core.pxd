@@ -46,7 +46,7 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
 
 
 cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nogil:
-    cpdef enum class crossing(int8_t):
+    cdef enum class crossing(int8_t):
         zero_copy
         converted
         unsupported

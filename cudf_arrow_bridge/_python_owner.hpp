@@ -25,11 +25,13 @@ inline std::shared_ptr<void const> share_python_object(PyObject* object)
 {
   Py_INCREF(object);  // given back by the deleter, also where the next line throws
   return std::shared_ptr<void const>{object, [](void const* held) {
-    if (interpreter_is_going.load(std::memory_order_acquire)) { return; }
-    auto const state = PyGILState_Ensure();
-    Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
-    PyGILState_Release(state);
-  }};
+                                       if (interpreter_is_going.load(std::memory_order_acquire)) {
+                                         return;
+                                       }
+                                       auto const state = PyGILState_Ensure();
+                                       Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
+                                       PyGILState_Release(state);
+                                     }};
 }
 
 }  // namespace cudf_arrow_bridge

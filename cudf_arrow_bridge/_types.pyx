@@ -13,13 +13,19 @@ cdef str decode(_core.string_view text):
     return text.data()[:text.size()].decode()
 
 
+cdef str how(_core.crossing crossing):
+    if crossing == _core.crossing.zero_copy:
+        return "zero-copy"
+    return "converted" if crossing == _core.crossing.converted else "unsupported"
+
+
 cdef dict to_dict(const _core.type_row& row):
     return {
         "arrow": decode(row.arrow),
         "format": decode(row.format),
         "type_id": TypeId(<int>row.column),
-        "on_export": _core.crossing(<int>row.on_export).name,
-        "on_import": _core.crossing(<int>row.on_import).name,
+        "on_export": how(row.on_export),
+        "on_import": how(row.on_import),
         "note": decode(row.note),
     }
 

@@ -51,14 +51,10 @@ class adopting_resource {
   }
 
   void* allocate_sync(std::size_t bytes, std::size_t alignment)
-  {
-    return allocate(cuda::stream_ref{cudaStream_t{}}, bytes, alignment);
-  }
+  { return allocate(cuda::stream_ref{cudaStream_t{}}, bytes, alignment); }
 
   void deallocate_sync(void* memory, std::size_t bytes, std::size_t alignment) noexcept
-  {
-    deallocate(cuda::stream_ref{cudaStream_t{}}, memory, bytes, alignment);
-  }
+  { deallocate(cuda::stream_ref{cudaStream_t{}}, memory, bytes, alignment); }
 
   bool operator==(adopting_resource const& other) const noexcept { return state_ == other.state_; }
 

@@ -30,9 +30,7 @@ extern "C" void release_exported_array(ArrowArray* array) noexcept
   auto const release_unless_moved = [](ArrowArray* below) {
     if (below->release != nullptr) { below->release(below); }
   };
-  for (std::int64_t i = 0; i < array->n_children; ++i) {
-    release_unless_moved(array->children[i]);
-  }
+  for (std::int64_t i = 0; i < array->n_children; ++i) { release_unless_moved(array->children[i]); }
   if (array->dictionary != nullptr) { release_unless_moved(array->dictionary); }
   array->release = nullptr;
   export_block::drop_share(static_cast<export_block*>(array->private_data));
@@ -50,7 +48,7 @@ struct block_builder {
     array.offset     = node.offset;
     array.n_buffers  = node.num_buffers();
     // Consumers have no business writing here, so all structs of a tree share these pointers.
-    array.buffers      = array.n_buffers == 0 ? nullptr : const_cast<void const**>(node.buffers.data());
+    array.buffers = array.n_buffers == 0 ? nullptr : const_cast<void const**>(node.buffers.data());
     array.n_children   = static_cast<std::int64_t>(node.num_children);
     array.children     = nullptr;
     array.dictionary   = nullptr;

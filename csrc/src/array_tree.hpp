@@ -50,14 +50,12 @@ struct array_node {
 struct array_tree {
   std::vector<array_node> nodes;  ///< the root first
   memory_location location;
-  std::shared_ptr<void const> owner;              ///< of the source's buffers
-  std::vector<rmm::device_buffer> conversions;    ///< buffers that the export made itself
+  std::shared_ptr<void const> owner;            ///< of the source's buffers
+  std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
 
   /// A handle for users on one node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
-  {
-    return {std::move(tree), node};
-  }
+  { return {std::move(tree), node}; }
 
   /// Makes one live C struct over `tree`, starting at `node`.
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,

@@ -12,19 +12,13 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement
 }
 
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
-{
-  return where.host ? host::unpack_bools(range, where) : device::unpack_bools(range, where);
-}
+{ return where.host ? host::unpack_bools(range, where) : device::unpack_bools(range, where); }
 
 rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
-{
-  return where.host ? host::copy_bits(range, where) : device::copy_bits(range, where);
-}
+{ return where.host ? host::copy_bits(range, where) : device::copy_bits(range, where); }
 
 cudf::size_type count_nulls(bit_range const& range, placement const& where)
-{
-  return where.host ? host::count_nulls(range) : device::count_nulls(range, where);
-}
+{ return where.host ? host::count_nulls(range) : device::count_nulls(range, where); }
 
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
@@ -38,21 +32,16 @@ rmm::device_buffer cast_values(void const* values,
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
 {
-  return where.host ? host::copy_bytes(bytes, size, where)
-                    : rmm::device_buffer{
-                        bytes, static_cast<std::size_t>(size), where.stream, where.mr};
+  return where.host
+           ? host::copy_bytes(bytes, size, where)
+           : rmm::device_buffer{bytes, static_cast<std::size_t>(size), where.stream, where.mr};
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
-{
-  return where.host ? host::zeros(size, where) : device::zeros(size, where);
-}
+{ return where.host ? host::zeros(size, where) : device::zeros(size, where); }
 
-std::int64_t read_offset(void const* offsets,
-                         std::int64_t index,
-                         std::int64_t width,
-                         bool host,
-                         cuda::stream_ref stream)
+std::int64_t read_offset(
+  void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream)
 {
   auto const* source = static_cast<std::byte const*>(offsets) + index * width;
   return host ? host::read_integer(source, width) : device::read_integer(source, width, stream);

@@ -58,10 +58,7 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement co
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 
 /// One offset of 4 or 8 bytes. On device memory this waits for the copy.
-std::int64_t read_offset(void const* offsets,
-                         std::int64_t index,
-                         std::int64_t width,
-                         bool host,
-                         cuda::stream_ref stream);
+std::int64_t read_offset(
+  void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_device.hpp"
 
-#include <variant>  // libcudf's transform.hpp uses it without including it
+// clang-format off
+#include <variant>  // before libcudf's transform.hpp, which uses it without including it
+// clang-format on
 
 #include <cudf/column/column.hpp>
 #include <cudf/null_mask.hpp>
@@ -27,16 +29,17 @@ struct aligned_mask {
 /// libcudf reads masks as aligned words and counts bits in 32 bits; Arrow promises neither.
 aligned_mask align(bit_range const& range)
 {
-  auto const address  = reinterpret_cast<std::uintptr_t>(range.bits) + static_cast<std::uintptr_t>(range.begin / 8);
+  auto const address =
+    reinterpret_cast<std::uintptr_t>(range.bits) + static_cast<std::uintptr_t>(range.begin / 8);
   auto const crooked  = address % sizeof(cudf::bitmask_type);
   auto const* aligned = reinterpret_cast<cudf::bitmask_type const*>(address - crooked);
-  return {aligned, static_cast<cudf::size_type>(crooked * 8) + static_cast<cudf::size_type>(range.begin % 8)};
+  return {
+    aligned,
+    static_cast<cudf::size_type>(crooked * 8) + static_cast<cudf::size_type>(range.begin % 8)};
 }
 
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
-{
-  return std::move(*column->release().data);
-}
+{ return std::move(*column->release().data); }
 
 }  // namespace
 

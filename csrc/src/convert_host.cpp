@@ -14,9 +14,7 @@ namespace {
 constexpr std::int64_t word_bytes = 4;
 
 rmm::device_buffer allocate(std::int64_t size, placement const& where)
-{
-  return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr};
-}
+{ return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr}; }
 
 rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
 {
@@ -25,15 +23,14 @@ rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
 }
 
 bool bit_at(std::uint8_t const* bits, std::int64_t index)
-{
-  return ((bits[index / 8] >> (index % 8)) & 1) != 0;
-}
+{ return ((bits[index / 8] >> (index % 8)) & 1) != 0; }
 
 template <typename T>
 T load(void const* values, std::int64_t index)
 {
   T value;
-  std::memcpy(&value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
+  std::memcpy(
+    &value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
   return value;
 }
 
@@ -46,7 +43,8 @@ rmm::device_buffer scale(void const* values,
   auto result    = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, where);
   auto const out = std::span{static_cast<To*>(result.data()), static_cast<std::size_t>(size)};
   for (cudf::size_type i = 0; i < size; ++i) {
-    out[static_cast<std::size_t>(i)] = static_cast<To>(static_cast<To>(load<From>(values, i)) * factor);
+    out[static_cast<std::size_t>(i)] =
+      static_cast<To>(static_cast<To>(load<From>(values, i)) * factor);
   }
   return result;
 }
@@ -137,8 +135,6 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 }
 
 std::int64_t read_integer(void const* source, std::int64_t width)
-{
-  return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0);
-}
+{ return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0); }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -51,13 +51,13 @@ memory_location device_array::location() const
 }
 
 std::int64_t device_array::length() const { return node_of(tree_, node_).length; }
+
 std::int64_t device_array::null_count() const { return node_of(tree_, node_).null_count; }
+
 std::int64_t device_array::offset() const { return node_of(tree_, node_).offset; }
 
 std::int64_t device_array::num_children() const
-{
-  return static_cast<std::int64_t>(node_of(tree_, node_).num_children);
-}
+{ return static_cast<std::int64_t>(node_of(tree_, node_).num_children); }
 
 device_array device_array::child(std::int64_t index) const
 {
@@ -68,9 +68,7 @@ device_array device_array::child(std::int64_t index) const
 }
 
 bool device_array::has_dictionary() const
-{
-  return node_of(tree_, node_).dictionary != array_node::no_dictionary;
-}
+{ return node_of(tree_, node_).dictionary != array_node::no_dictionary; }
 
 device_array device_array::dictionary() const
 {

@@ -44,14 +44,10 @@ class column_path {
 /// `Error`'s message names the column, then says what was found and what was expected.
 template <typename Error>
 [[noreturn]] void fail(column_path const& path, std::string const& what)
-{
-  throw Error{"column '" + path.to_string() + "': " + what};
-}
+{ throw Error{"column '" + path.to_string() + "': " + what}; }
 
 /// For structs that contradict their schema or the specification.
 [[noreturn]] inline void fail_invalid(column_path const& path, std::string const& what)
-{
-  fail<std::invalid_argument>(path, what);
-}
+{ fail<std::invalid_argument>(path, what); }
 
 }  // namespace cudf_arrow_bridge

@@ -33,9 +33,7 @@ struct row_range {
 };
 
 row_range own_rows(cudf::column_view const& column)
-{
-  return {column.offset(), column.size(), column.null_count()};
-}
+{ return {column.offset(), column.size(), column.null_count()}; }
 
 /// Rows that a parent imposes on a child. Counting the nulls of a part would mean reading the mask.
 row_range parent_rows(cudf::column_view const& child, std::int64_t begin, std::int64_t size)
@@ -46,8 +44,7 @@ row_range parent_rows(cudf::column_view const& child, std::int64_t begin, std::i
 
 void find_location(cudf::column_view const& column, std::optional<memory_location>& found)
 {
-  for (void const* buffer :
-       {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
+  for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
     if (buffer == nullptr) { continue; }
     auto const location = locate(buffer);
     if (found.value_or(location) != location) {
@@ -66,8 +63,7 @@ memory_location location_of(std::span<cudf::column_view const> columns)
   if (!has_gpu()) { return {}; }
   auto found = std::optional<memory_location>{};
   for (auto const& column : columns) { find_location(column, found); }
-  return found.value_or(
-    memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()});
+  return found.value_or(memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()});
 }
 
 /// Fills the nodes of a tree from column views.
@@ -130,9 +126,7 @@ class tree_builder {
 
  private:
   static cudf::size_type to_size_type(std::int64_t size)
-  {
-    return static_cast<cudf::size_type>(size);
-  }
+  { return static_cast<cudf::size_type>(size); }
 
   static void const* row(cudf::column_view const& column, std::int64_t index)
   {
@@ -152,21 +146,19 @@ class tree_builder {
   }
 
   void const* keep(rmm::device_buffer&& buffer)
-  {
-    return tree_.conversions.emplace_back(std::move(buffer)).data();
-  }
+  { return tree_.conversions.emplace_back(std::move(buffer)).data(); }
 
   /// Sets length, offset, nulls and mask. @return The row at which the other buffers begin
   std::int64_t fill_validity(array_node& node,
                              cudf::column_view const& column,
                              row_range const& rows)
   {
-    node.length = rows.size;
+    node.length      = rows.size;
     auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
     if (mask == nullptr || rows.null_count == 0 || rows.size == 0) { return rows.begin; }
 
-    node.null_count      = rows.null_count;
-    auto const within    = rows.begin % 8;
+    node.null_count   = rows.null_count;
+    auto const within = rows.begin % 8;
     if (within != 0 && options_.compact) {
       node.buffers[0]   = keep(copy_bits({mask, rows.begin, rows.size}, where_));
       node.converted[0] = true;
@@ -204,9 +196,9 @@ class tree_builder {
       return;
     }
     if (size > 0) {
-      throw std::invalid_argument{
-        std::to_string(offsets.has_value() ? offsets->size() : 0) + " offsets found, " +
-        std::to_string(begin + size + 1) + " expected"};
+      throw std::invalid_argument{std::to_string(offsets.has_value() ? offsets->size() : 0) +
+                                  " offsets found, " + std::to_string(begin + size + 1) +
+                                  " expected"};
     }
     node.buffers[1]   = keep(zeros(width, where_));
     node.converted[1] = true;
@@ -233,10 +225,8 @@ class tree_builder {
                  std::int64_t size)
   {
     node.layout = array_layout::offsets32;
-    fill_offsets(node,
-                 child_of(column, cudf::lists_column_view::offsets_column_index),
-                 begin,
-                 size);
+    fill_offsets(
+      node, child_of(column, cudf::lists_column_view::offsets_column_index), begin, size);
     auto const element = child_of(column, cudf::lists_column_view::child_column_index);
     node.num_children  = 1;
     node.first_child   = add_nodes(1);

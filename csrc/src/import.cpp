@@ -31,17 +31,15 @@ struct row_range {
   std::int64_t skew;
 
   [[nodiscard]] std::int64_t storage_begin() const { return begin - skew; }
+
   [[nodiscard]] std::int64_t storage_size() const { return size + skew; }
+
   [[nodiscard]] cudf::size_type num_rows() const
-  {
-    return static_cast<cudf::size_type>(storage_size());
-  }
+  { return static_cast<cudf::size_type>(storage_size()); }
 };
 
 bool has_mask(ArrowArray const& array)
-{
-  return array.n_buffers > 0 && array.buffers[0] != nullptr && array.null_count != 0;
-}
+{ return array.n_buffers > 0 && array.buffers[0] != nullptr && array.null_count != 0; }
 
 /// libcudf gives all columns of a struct one offset, so one mask among them concerns all.
 bool has_mask_in_struct(ArrowSchema const& schema, ArrowArray const& array)
@@ -119,14 +117,10 @@ class importer {
   using children_t = std::vector<std::unique_ptr<cudf::column>>;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
-  {
-    return rmm::device_buffer{0, where_.stream, where_.mr};
-  }
+  { return rmm::device_buffer{0, where_.stream, where_.mr}; }
 
   [[nodiscard]] rmm::device_buffer take(void const* memory, std::int64_t size) const
-  {
-    return adopt(owner_, memory, size, where_.host, where_.stream, where_.mr);
-  }
+  { return adopt(owner_, memory, size, where_.host, where_.stream, where_.mr); }
 
   /// Takes memory as it is, or copied where the type could not be read at its address.
   [[nodiscard]] rmm::device_buffer take_aligned(void const* memory,
@@ -134,8 +128,9 @@ class importer {
                                                 std::int64_t width) const
   {
     // CPUs and Arrow's own producers make do with 8 bytes even for decimals of 16.
-    auto const alignment = static_cast<std::uintptr_t>(where_.host ? std::min<std::int64_t>(width, 8) : width);
-    auto const aligned   = reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
+    auto const alignment =
+      static_cast<std::uintptr_t>(where_.host ? std::min<std::int64_t>(width, 8) : width);
+    auto const aligned = reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
     return aligned ? take(memory, size) : copy_bytes(memory, size, where_);
   }
 
@@ -163,10 +158,9 @@ class importer {
   {
     auto const width  = static_cast<std::int64_t>(cudf::size_of(type));
     auto const* bytes = static_cast<std::byte const*>(array.buffers[1]);
-    return take_aligned(
-      rows.storage_size() == 0 ? nullptr : bytes + rows.storage_begin() * width,
-      rows.storage_size() * width,
-      width);
+    return take_aligned(rows.storage_size() == 0 ? nullptr : bytes + rows.storage_begin() * width,
+                        rows.storage_size() * width,
+                        width);
   }
 
   /// The offsets of the rows as a column, or none for no rows, and the last of them if it was read.
@@ -183,8 +177,9 @@ class importer {
   {
     auto const width = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{type}));
     auto const count = rows.storage_size() + 1;
-    auto const* head = static_cast<std::byte const*>(array.buffers[1]) + rows.storage_begin() * width;
-    auto end         = std::int64_t{0};
+    auto const* head =
+      static_cast<std::byte const*>(array.buffers[1]) + rows.storage_begin() * width;
+    auto end = std::int64_t{0};
     if (where_.host || need_end) {
       end = read_offset(head, rows.storage_size(), width, where_.host, where_.stream);
     }
@@ -211,7 +206,7 @@ class importer {
   {
     auto children = children_t{};
     if (rows.storage_size() == 0) { return {no_buffer(), std::move(children)}; }
-    auto const type  = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    auto const type    = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
     auto [column, end] = offsets(array, rows, type, true, path);
     if (end > 0 && array.buffers[2] == nullptr) {
       fail_invalid(path, "no data buffer found, " + std::to_string(end) + " bytes expected");
@@ -240,10 +235,8 @@ class importer {
       children.push_back(std::move(column));
     }
     // Offsets count from the element's first row, so none may be left before it.
-    children.push_back(this->column(*schema.children[0],
-                                    element,
-                                    {element.offset, element.length, 0},
-                                    column_path{path, "[]"}));
+    children.push_back(this->column(
+      *schema.children[0], element, {element.offset, element.length, 0}, column_path{path, "[]"}));
     return children;
   }
 
@@ -273,8 +266,7 @@ class importer {
     auto const& keys = *array.dictionary;
     auto children    = children_t{};
     children.push_back(indices(schema, array, rows));
-    children.push_back(
-      column(*schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
+    children.push_back(column(*schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
     return children;
   }
 
@@ -291,10 +283,14 @@ class importer {
     auto const count = array.dictionary->length;
     switch (found) {
       case cudf::type_id::UINT8:
-        if (count > 128) { return make(cudf::type_id::INT16, widen(array, rows, found, cudf::type_id::INT16)); }
+        if (count > 128) {
+          return make(cudf::type_id::INT16, widen(array, rows, found, cudf::type_id::INT16));
+        }
         return make(cudf::type_id::INT8, values(array, rows, cudf::data_type{found}));
       case cudf::type_id::UINT16:
-        if (count > 32'768) { return make(cudf::type_id::INT32, widen(array, rows, found, cudf::type_id::INT32)); }
+        if (count > 32'768) {
+          return make(cudf::type_id::INT32, widen(array, rows, found, cudf::type_id::INT32));
+        }
         return make(cudf::type_id::INT16, values(array, rows, cudf::data_type{found}));
       case cudf::type_id::UINT32:
         return make(cudf::type_id::INT32, values(array, rows, cudf::data_type{found}));
@@ -335,8 +331,8 @@ placement open(ArrowDeviceArray const& array,
 
   auto const location = memory_location{array.device_type, array.device_id};
   auto const is_cuda  = array.device_type == ARROW_DEVICE_CUDA ||
-                       array.device_type == ARROW_DEVICE_CUDA_HOST ||
-                       array.device_type == ARROW_DEVICE_CUDA_MANAGED;
+                        array.device_type == ARROW_DEVICE_CUDA_HOST ||
+                        array.device_type == ARROW_DEVICE_CUDA_MANAGED;
   if (!is_cuda) {
     throw std::invalid_argument{to_string(location) + " found, CPU or CUDA memory expected"};
   }

@@ -25,23 +25,25 @@ struct host_resource {
     if (memory == nullptr && bytes > 0) { throw std::bad_alloc{}; }
     return memory;
   }
+
   static void deallocate_sync(void* memory, std::size_t, std::size_t = arrow_alignment) noexcept
-  {
-    std::free(memory);
-  }
-  static void* allocate(cuda::stream_ref, std::size_t bytes, std::size_t alignment = arrow_alignment)
-  {
-    return allocate_sync(bytes, alignment);
-  }
+  { std::free(memory); }
+
+  static void* allocate(cuda::stream_ref,
+                        std::size_t bytes,
+                        std::size_t alignment = arrow_alignment)
+  { return allocate_sync(bytes, alignment); }
+
   static void deallocate(cuda::stream_ref,
                          void* memory,
                          std::size_t bytes,
                          std::size_t alignment = arrow_alignment) noexcept
-  {
-    deallocate_sync(memory, bytes, alignment);
-  }
+  { deallocate_sync(memory, bytes, alignment); }
+
   bool operator==(host_resource const&) const noexcept { return true; }
+
   friend void get_property(host_resource const&, cuda::mr::device_accessible) noexcept {}
+
   friend void get_property(host_resource const&, cuda::mr::host_accessible) noexcept {}
 };
 

@@ -12,8 +12,8 @@ namespace cudf_arrow_bridge::detail {
 /// What an Arrow schema says of its own level, once its format string is parsed.
 struct parsed_type {
   type_row const* row;
-  cudf::data_type column;     ///< libcudf's type, a decimal's scale included
-  std::int64_t num_buffers;   ///< that an array of this type has
+  cudf::data_type column;    ///< libcudf's type, a decimal's scale included
+  std::int64_t num_buffers;  ///< that an array of this type has
 };
 
 /**

@@ -4,10 +4,10 @@
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/types.hpp>
 
-#include <nanoarrow/nanoarrow.hpp>
-
 #include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/strings/strings_column_view.hpp>
+
+#include <nanoarrow/nanoarrow.hpp>
 
 #include <new>
 
@@ -54,8 +54,7 @@ std::string decimal_format(cudf::column_view const& column,
                    std::to_string(width) + " bits");
   }
   auto const precision = metadata.precision == 0 ? max_precision : metadata.precision;
-  auto format =
-    "d:" + std::to_string(precision) + "," + std::to_string(-column.type().scale());
+  auto format = "d:" + std::to_string(precision) + "," + std::to_string(-column.type().scale());
   // 128 bits are the specification's default and understood by every consumer without a width.
   return width == 128 ? format : format + "," + std::to_string(width);
 }

@@ -34,17 +34,28 @@ constexpr auto rows = std::to_array<type_row>({
   {"bool", "b", type_id::BOOL8, converted, converted, "bits in Arrow, bytes in cuDF"},
   {"date32", "tdD", type_id::TIMESTAMP_DAYS, zero_copy, zero_copy, ""},
   {"timestamp[s]", "tss:", type_id::TIMESTAMP_SECONDS, zero_copy, zero_copy, "time zone kept"},
-  {"timestamp[ms]", "tsm:", type_id::TIMESTAMP_MILLISECONDS, zero_copy, zero_copy,
+  {"timestamp[ms]",
+   "tsm:",
+   type_id::TIMESTAMP_MILLISECONDS,
+   zero_copy,
+   zero_copy,
    "time zone kept"},
-  {"timestamp[us]", "tsu:", type_id::TIMESTAMP_MICROSECONDS, zero_copy, zero_copy,
+  {"timestamp[us]",
+   "tsu:",
+   type_id::TIMESTAMP_MICROSECONDS,
+   zero_copy,
+   zero_copy,
    "time zone kept"},
-  {"timestamp[ns]", "tsn:", type_id::TIMESTAMP_NANOSECONDS, zero_copy, zero_copy,
-   "time zone kept"},
+  {"timestamp[ns]", "tsn:", type_id::TIMESTAMP_NANOSECONDS, zero_copy, zero_copy, "time zone kept"},
   {"duration[s]", "tDs", type_id::DURATION_SECONDS, zero_copy, zero_copy, ""},
   {"duration[ms]", "tDm", type_id::DURATION_MILLISECONDS, zero_copy, zero_copy, ""},
   {"duration[us]", "tDu", type_id::DURATION_MICROSECONDS, zero_copy, zero_copy, ""},
   {"duration[ns]", "tDn", type_id::DURATION_NANOSECONDS, zero_copy, zero_copy, ""},
-  {"duration[s]", "tDs", type_id::DURATION_DAYS, converted, unsupported,
+  {"duration[s]",
+   "tDs",
+   type_id::DURATION_DAYS,
+   converted,
+   unsupported,
    "Arrow has no duration in days: counted in seconds"},
   {"decimal32", "d:", type_id::DECIMAL32, zero_copy, zero_copy, "precision kept"},
   {"decimal64", "d:", type_id::DECIMAL64, zero_copy, zero_copy, "precision kept"},
@@ -53,7 +64,11 @@ constexpr auto rows = std::to_array<type_row>({
   {"large_string", "U", type_id::STRING, zero_copy, zero_copy, "64-bit offsets"},
   {"list", "+l", type_id::LIST, zero_copy, zero_copy, ""},
   {"struct", "+s", type_id::STRUCT, zero_copy, zero_copy, ""},
-  {"dictionary", "", type_id::DICTIONARY32, zero_copy, zero_copy,
+  {"dictionary",
+   "",
+   type_id::DICTIONARY32,
+   zero_copy,
+   zero_copy,
    "unsigned indices too wide for the signed type are widened on import"},
   {"halffloat", "e", type_id::EMPTY, unsupported, unsupported, ""},
   {"date64", "tdm", type_id::EMPTY, unsupported, unsupported, ""},
@@ -63,7 +78,11 @@ constexpr auto rows = std::to_array<type_row>({
   {"time64[ns]", "ttn", type_id::EMPTY, unsupported, unsupported, ""},
   {"month_interval", "tiM", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"day_time_interval", "tiD", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"month_day_nano_interval", "tin", type_id::EMPTY, unsupported, unsupported,
+  {"month_day_nano_interval",
+   "tin",
+   type_id::EMPTY,
+   unsupported,
+   unsupported,
    "cuDF has no such type"},
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"binary", "z", type_id::EMPTY, unsupported, unsupported, ""},
@@ -83,9 +102,7 @@ constexpr auto rows = std::to_array<type_row>({
 
 /// A format that ends in a colon stands for all its parameters.
 bool has_format(type_row const& row, std::string_view format)
-{
-  return row.format.ends_with(':') ? format.starts_with(row.format) : format == row.format;
-}
+{ return row.format.ends_with(':') ? format.starts_with(row.format) : format == row.format; }
 
 template <typename Predicate>
 type_row const* find_row(Predicate predicate)
@@ -116,10 +133,9 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
   if (row == nullptr) {
     throw std::invalid_argument{"unknown Arrow format string '" + std::string{format} + "'"};
   }
-  auto const buffers = std::count_if(
-    std::begin(view.layout.buffer_type), std::end(view.layout.buffer_type), [](auto type) {
-      return type != NANOARROW_BUFFER_TYPE_NONE;
-    });
+  auto const buffers = std::count_if(std::begin(view.layout.buffer_type),
+                                     std::end(view.layout.buffer_type),
+                                     [](auto type) { return type != NANOARROW_BUFFER_TYPE_NONE; });
   auto const is_decimal_column = decimal && row->column != type_id::EMPTY;
   return {row,
           is_decimal_column ? cudf::data_type{row->column, -view.decimal_scale}

@@ -68,9 +68,9 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   if (type.num_buffers == 0) { return; }
   if (array.buffers == nullptr) { fail_invalid(path, "a null array of buffers found"); }
   if (array.null_count > 0 && array.buffers[0] == nullptr) {
-    fail_invalid(path,
-                 "no validity buffer found, one expected for " + std::to_string(array.null_count) +
-                   " nulls");
+    fail_invalid(
+      path,
+      "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
   }
   // Strings may all be empty, so only the second buffer (data or offsets) must exist.
   if (type.num_buffers > 1 && array.length > 0 && array.buffers[1] == nullptr) {
@@ -127,8 +127,6 @@ void check_tree(ArrowSchema const& schema,
 }  // namespace
 
 void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{
-  check_tree(schema, array, path, 0);
-}
+{ check_tree(schema, array, path, 0); }
 
 }  // namespace cudf_arrow_bridge::detail

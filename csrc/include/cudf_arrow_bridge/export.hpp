@@ -57,17 +57,19 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 
   /// @return Whether this handle was reset (or never filled)
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
+
   /// Drops this handle's share.
   void reset() noexcept { tree_.reset(); }
 
-  [[nodiscard]] memory_location location() const;     ///< Where the buffers live
-  [[nodiscard]] std::int64_t length() const;          ///< Rows
-  [[nodiscard]] std::int64_t null_count() const;      ///< Null rows; -1 where nobody counted
-  [[nodiscard]] std::int64_t offset() const;          ///< `ArrowArray.offset`
-  [[nodiscard]] std::int64_t num_children() const;    ///< Children, a dictionary's values not among them
+  [[nodiscard]] memory_location location() const;  ///< Where the buffers live
+  [[nodiscard]] std::int64_t length() const;       ///< Rows
+  [[nodiscard]] std::int64_t null_count() const;   ///< Null rows; -1 where nobody counted
+  [[nodiscard]] std::int64_t offset() const;       ///< `ArrowArray.offset`
+  [[nodiscard]] std::int64_t num_children()
+    const;  ///< Children, a dictionary's values not among them
   [[nodiscard]] device_array child(std::int64_t index) const;  ///< A handle on one child
-  [[nodiscard]] bool has_dictionary() const;          ///< Whether there are dictionary values
-  [[nodiscard]] device_array dictionary() const;      ///< A handle on the dictionary's values
+  [[nodiscard]] bool has_dictionary() const;      ///< Whether there are dictionary values
+  [[nodiscard]] device_array dictionary() const;  ///< A handle on the dictionary's values
 
   /**
    * @brief The buffers of this array, without its children's.

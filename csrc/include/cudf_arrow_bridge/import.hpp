@@ -49,7 +49,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  * came from it is freed, by whichever path ends.
  *
  * @note If this throws because of what it found in the structs, `array` is still the caller's;
- * otherwise (out of memory, CUDA) it may have been moved and released. `array->array.release` tells.
+ * otherwise (out of memory, CUDA) it may have been moved and released. `array->array.release`
+ * tells.
  *
  * @throws cudf::data_type_error for a type that libcudf or this bridge does not take
  * @throws std::invalid_argument for structs that contradict each other or the specification

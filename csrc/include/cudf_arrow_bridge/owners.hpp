@@ -22,11 +22,10 @@ class unique_struct {
 
   /// Takes the struct behind `source`, which is left released as the specification's move asks.
   explicit unique_struct(Struct* source) noexcept : value_{*source}
-  {
-    release_callback(*source) = nullptr;
-  }
+  { release_callback(*source) = nullptr; }
 
   unique_struct(unique_struct&& other) noexcept : unique_struct{&other.value_} {}
+
   unique_struct& operator=(unique_struct&& other) noexcept
   {
     if (this != &other) {
@@ -36,13 +35,18 @@ class unique_struct {
     }
     return *this;
   }
+
   unique_struct(unique_struct const&)            = delete;
   unique_struct& operator=(unique_struct const&) = delete;
+
   ~unique_struct() { reset(); }
 
   [[nodiscard]] Struct* get() noexcept { return &value_; }
+
   [[nodiscard]] Struct const* get() const noexcept { return &value_; }
+
   Struct* operator->() noexcept { return &value_; }
+
   Struct const* operator->() const noexcept { return &value_; }
 
   /// @return Whether there is nothing (left) to release

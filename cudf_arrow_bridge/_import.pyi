@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+import pylibcudf as plc
+
+class Span:
+    ptr: int
+    size: int
+    nbytes: int
+    __cuda_array_interface__: dict[str, Any]
+
+def import_column(schema: object, array: object, stream: int, mr: Any) -> plc.Column: ...
+def import_table(
+    schema: object, array: object, stream: int, mr: Any
+) -> tuple[list[plc.Column], int]: ...
