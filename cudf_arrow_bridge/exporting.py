@@ -133,7 +133,5 @@ def _reexport(source: Source, stream: int, compact: bool) -> DeviceArray:
         metadata = schema.metadata or {}
         return _table(columns, fields, num_rows, metadata, None, stream, compact)
     column = source.import_column(stream, None)
-    c_schema, array = export_column(
-        column, from_field(source.field()), None, stream, None, compact
-    )
+    c_schema, array = export_column(column, from_field(source.field()), None, stream, None, compact)
     return DeviceArray(array, c_schema, "column")

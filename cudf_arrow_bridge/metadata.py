@@ -9,7 +9,14 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-__all__ = ["BRIDGE_KEY", "EXTENSION_METADATA", "EXTENSION_NAME", "PANDAS_KEY", "ColumnMetadata", "from_field"]
+__all__ = [
+    "BRIDGE_KEY",
+    "EXTENSION_METADATA",
+    "EXTENSION_NAME",
+    "PANDAS_KEY",
+    "ColumnMetadata",
+    "from_field",
+]
 
 BRIDGE_KEY = b"cudf_arrow_bridge"
 PANDAS_KEY = b"pandas"

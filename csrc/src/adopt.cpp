@@ -47,6 +47,8 @@ class adopting_resource {
       return;
     }
     if (!state_->host) { (void)cudaStreamSynchronize(stream.get()); }
+    // Once the producer has freed its memory, upstream may hand out the same address.
+    state_->memory = nullptr;
     state_->owner.reset();
   }
 

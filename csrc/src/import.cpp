@@ -65,7 +65,7 @@ row_range choose_rows(ArrowSchema const& schema,
                       std::int64_t size)
 {
   auto const first = array.offset + begin;
-  auto const skew  = has_mask_in_struct(schema, array) ? first % word_bits : 0;
+  auto const skew  = size > 0 && has_mask_in_struct(schema, array) ? first % word_bits : 0;
   auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
   return {first, size, fits ? skew : 0};
 }
@@ -249,10 +249,11 @@ class importer {
     for (std::int64_t i = 0; i < array.n_children; ++i) {
       auto const& field = *schema.children[i];
       auto const& child = *array.children[i];
-      // libcudf ignores offsets of a struct's children: theirs are folded in here.
+      // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
+      // before the ones that arrived are rows of the child like others, their nulls counted.
       children.push_back(column(field,
                                 child,
-                                {child.offset + rows.begin, rows.size, rows.skew},
+                                {child.offset + rows.storage_begin(), rows.storage_size(), 0},
                                 column_path{path, field.name == nullptr ? "" : field.name}));
     }
     return children;

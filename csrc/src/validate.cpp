@@ -14,6 +14,9 @@ namespace {
 /// Deeper than any real schema; stops a hostile one that contains itself.
 constexpr int max_depth = 64;
 
+/// The last row that an array may have in its buffers: further on, positions in bytes overflow.
+constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
+
 constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
 
 parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
@@ -42,14 +45,14 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   if (array.offset < 0) {
     fail_invalid(path, "offset " + std::to_string(array.offset) + " found, at least 0 expected");
   }
-  if (array.offset > std::numeric_limits<std::int64_t>::max() - array.length) {
-    fail_invalid(path, "offset and length overflow 64 bits together");
-  }
   if (array.length >= max_rows) {
     fail<std::overflow_error>(path,
                               std::to_string(array.length) + " rows found, at most " +
                                 std::to_string(max_rows - 1) +
                                 " expected: import it as a stream of smaller arrays");
+  }
+  if (array.offset > max_end - array.length) {
+    fail_invalid(path, "offset and length overflow 64 bits together");
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,

@@ -29,13 +29,13 @@ using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
  * the position for fields.
  */
 struct column_metadata {
-  std::string name;             ///< field name
-  bool nullable{true};          ///< never derived from the data: batches of a stream must agree
-  std::string timezone;         ///< of timestamps; empty: none
-  int precision{0};             ///< of decimals; 0: the most that the width holds
-  bool ordered{false};          ///< of dictionaries: whether the order of values has a meaning
-  key_value_metadata metadata;  ///< the field's own metadata, extension types included
-  std::vector<column_metadata> children;
+  std::string name{};             ///< field name
+  bool nullable{true};            ///< never derived from the data: batches of a stream must agree
+  std::string timezone{};         ///< of timestamps; empty: none
+  int precision{0};               ///< of decimals; 0: the most that the width holds
+  bool ordered{false};            ///< of dictionaries: whether the order of values has a meaning
+  key_value_metadata metadata{};  ///< the field's own metadata, extension types included
+  std::vector<column_metadata> children{};
 };
 
 /**
