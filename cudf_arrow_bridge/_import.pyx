@@ -3,7 +3,7 @@
 
 from cuda.bindings.cyruntime cimport cudaStream_t
 from cython.operator cimport dereference
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport uintptr_t
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 from pylibcudf.column cimport Column
@@ -67,7 +67,8 @@ cdef dict _dtypes = {}
 
 
 cdef DataType wrap_type(data_type c_type):
-    cdef object key = (<int64_t>c_type.id() << 32) + c_type.scale()
+    # Type ids stay below 64, and Python keeps ints this small.
+    key = <int>c_type.id() + 64 * c_type.scale()
     dtype = _dtypes.get(key)
     if dtype is None:
         dtype = _dtypes[key] = DataType.from_libcudf(c_type)
