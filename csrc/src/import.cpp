@@ -266,7 +266,7 @@ class importer {
                                 field,
                                 child,
                                 {child.offset + rows.storage_begin(), rows.storage_size(), 0},
-                                column_path{path, field.name == nullptr ? "" : field.name}));
+                                column_path{path, field.name}));
     }
     return children;
   }
@@ -467,7 +467,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
   using namespace detail;
   check_present(array);
   auto const top   = column_path{};
-  auto const path  = column_path{top, schema.name == nullptr ? "" : schema.name};
+  auto const path  = column_path{top, schema.name};
   auto const types = validate(schema, array->array, path);
   auto const where = open(*array, stream, mr);
   // The struct is moved, but what it points to stays where it is.
@@ -503,7 +503,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
                        root.children[i],
                        root.offset,
                        root.length,
-                       column_path{top, field.name == nullptr ? "" : field.name}});
+                       column_path{top, field.name}});
   }
   return {import_columns(sources, array, where, mr), static_cast<cudf::size_type>(root.length)};
 }

@@ -178,7 +178,7 @@ class schema_builder {
       fill(first + i,
            children[i],
            child,
-           column_path{path, parent_type == cudf::type_id::LIST ? "[]" : child.name});
+           column_path{path, parent_type == cudf::type_id::LIST ? "[]" : child.name.c_str()});
     }
   }
 
@@ -199,7 +199,7 @@ shared_schema make_schema(cudf::column_view const& column, column_metadata const
 {
   auto builder   = schema_builder{0};
   auto const top = column_path{};
-  builder.set_column(column, metadata, column_path{top, metadata.name});
+  builder.set_column(column, metadata, column_path{top, metadata.name.c_str()});
   return shared_schema{std::move(builder).build()};
 }
 

@@ -109,8 +109,7 @@ parsed_tree check_tree(ArrowSchema const& schema,
   result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
-    auto const* name         = child_schema.name == nullptr ? "" : child_schema.name;
-    auto const child_path    = column_path{path, is_list ? "[]" : name};
+    auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
     if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
     result.children.push_back(check_tree(child_schema, *array.children[i], child_path, depth + 1));
     if (!is_list && array.children[i]->length < array.offset + array.length) {
