@@ -19,6 +19,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
     cdef struct ArrowSchema:
         const char* format
+        const char* metadata
         int64_t flags
         void (*release)(ArrowSchema*) noexcept
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -65,3 +66,31 @@ def is_struct(object capsule) -> bool:
     """Whether the top level of a schema is a struct."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     return schema.format != NULL and <bytes>schema.format == b"+s"
+
+
+cdef int32_t read_size(const char** cursor) noexcept:
+    """Read a number that the specification doesn't align, and step over it."""
+    cdef int32_t size
+    memcpy(&size, cursor[0], sizeof(size))
+    cursor[0] += sizeof(size)
+    return size
+
+
+cdef bytes read_text(const char** cursor):
+    cdef int32_t size = read_size(cursor)
+    cdef bytes text = cursor[0][:size]
+    cursor[0] += size
+    return text
+
+
+def metadata_of(object capsule) -> dict:
+    """Read a schema's own metadata; an extension type's name and parameters are in it."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    cdef const char* cursor = schema.metadata
+    cdef int32_t i
+    result = {}
+    if cursor != NULL:
+        for i in range(read_size(&cursor)):
+            key = read_text(&cursor)
+            result[key] = read_text(&cursor)
+    return result

@@ -210,9 +210,16 @@ class importer {
                                                                   type_row const& row,
                                                                   column_path const& path) const
   {
-    auto children = children_t{};
-    if (rows.storage_size() == 0) { return {no_buffer(), std::move(children)}; }
-    auto const type    = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    auto children   = children_t{};
+    auto const type = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    if (rows.storage_size() == 0) {
+      // Nothing but an offset tells large strings from others, so one is made.
+      if (type == cudf::type_id::INT64) {
+        children.push_back(std::make_unique<cudf::column>(
+          cudf::data_type{type}, 1, zeros(sizeof(std::int64_t), where_), no_buffer(), 0));
+      }
+      return {no_buffer(), std::move(children)};
+    }
     auto [column, end] = offsets(array, rows, type, true, path);
     if (end > 0 && array.buffers[2] == nullptr) {
       fail_invalid(path, "no data buffer found, " + std::to_string(end) + " bytes expected");
