@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 
 import host
@@ -151,9 +152,11 @@ def test_slices_on_both_sides(array, edit, data):
 
 
 def unnamed(value):
-    """Rows as a pylibcudf column gives them: fields named by their position."""
+    """Rows as a pylibcudf column gives them: fields named by position, time zones forgotten."""
     if isinstance(value, dict):
         return {str(i): unnamed(item) for i, item in enumerate(value.values())}
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC).replace(tzinfo=None)
     return [unnamed(item) for item in value] if isinstance(value, list) else value
 
 

@@ -73,10 +73,10 @@ rmm::device_buffer adopt(foreign_share&& share,
                          rmm::device_async_resource_ref mr)
 {
   if (size == 0) { return rmm::device_buffer{0, stream, mr}; }
-  auto resource = adopting_resource{adoption{std::move(share), const_cast<void*>(memory), mr}};
   return rmm::device_buffer{static_cast<std::size_t>(size),
                             stream,
-                            cuda::mr::any_resource<cuda::mr::device_accessible>{resource}};
+                            cuda::mr::any_resource<cuda::mr::device_accessible>{adopting_resource{
+                              adoption{std::move(share), const_cast<void*>(memory), mr}}}};
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -11,7 +11,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,12 +34,12 @@ struct row_range {
 };
 
 /// libcudf gives all columns of a struct one offset, so one mask among them concerns all.
-bool has_mask_in_struct(ArrowSchema const& schema, ArrowArray const& array)
+bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
 {
   if (has_mask(array)) { return true; }
-  if (std::string_view{schema.format} != "+s") { return false; }
-  for (std::int64_t i = 0; i < array.n_children; ++i) {
-    if (has_mask_in_struct(*schema.children[i], *array.children[i])) { return true; }
+  if (types.type.column.id() != cudf::type_id::STRUCT) { return false; }
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    if (has_mask_in_struct(types.children[i], *array.children[i])) { return true; }
   }
   return false;
 }
@@ -52,13 +51,13 @@ bool has_mask_in_struct(ArrowSchema const& schema, ArrowArray const& array)
  * between the start of the word and the first row that arrived are taken along; without a mask
  * every pointer moves freely and nothing is.
  */
-row_range choose_rows(ArrowSchema const& schema,
+row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,
                       std::int64_t begin,
                       std::int64_t size)
 {
   auto const first = array.offset + begin;
-  auto const skew  = size > 0 && has_mask_in_struct(schema, array) ? first % word_bits : 0;
+  auto const skew  = size > 0 && has_mask_in_struct(types, array) ? first % word_bits : 0;
   auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
   return {first, size, fits ? skew : 0};
 }
@@ -68,12 +67,12 @@ class importer {
  public:
   importer(foreign_share const& share, placement const& where) : share_{share}, where_{where} {}
 
-  std::unique_ptr<cudf::column> column(ArrowSchema const& schema,
+  std::unique_ptr<cudf::column> column(parsed_tree const& types,
                                        ArrowArray const& array,
                                        row_range const& rows,
                                        column_path const& path)
   {
-    auto const type = parse_type(schema);
+    auto const& type = types.type;
     if (type.column.id() == cudf::type_id::EMPTY) {
       return std::make_unique<cudf::column>(
         type.column, rows.num_rows(), no_buffer(), no_buffer(), rows.num_rows());
@@ -95,10 +94,10 @@ class importer {
         auto [data, children] = strings(array, rows, *type.row, path);
         return make(std::move(data), std::move(children));
       }
-      case cudf::type_id::LIST: return make(no_buffer(), list(schema, array, rows, path));
-      case cudf::type_id::STRUCT: return make(no_buffer(), fields(schema, array, rows, path));
+      case cudf::type_id::LIST: return make(no_buffer(), list(types, array, rows, path));
+      case cudf::type_id::STRUCT: return make(no_buffer(), fields(types, array, rows, path));
       case cudf::type_id::DICTIONARY32:
-        return make(no_buffer(), dictionary(schema, array, rows, path));
+        return make(no_buffer(), dictionary(types, array, rows, path));
       default: return make(values(array, rows, type.column));
     }
   }
@@ -124,8 +123,12 @@ class importer {
     return aligned ? take(memory, size) : copy_bytes(memory, size, where_);
   }
 
-  [[nodiscard]] std::pair<rmm::device_buffer, cudf::size_type> validity(ArrowArray const& array,
-                                                                        row_range const& rows) const
+  struct mask_buffer {
+    rmm::device_buffer mask;
+    cudf::size_type null_count;
+  };
+
+  [[nodiscard]] mask_buffer validity(ArrowArray const& array, row_range const& rows) const
   {
     if (!has_mask(array) || rows.size == 0) { return {no_buffer(), 0}; }
     auto const whole      = rows.begin == array.offset && rows.size == array.length;
@@ -194,7 +197,7 @@ class importer {
     return {take(array.buffers[2], end), std::move(children)};
   }
 
-  children_t list(ArrowSchema const& schema,
+  children_t list(parsed_tree const& types,
                   ArrowArray const& array,
                   row_range const& rows,
                   column_path const& path)
@@ -209,43 +212,43 @@ class importer {
     }
     // Offsets count from the element's first row, so none may be left before it.
     children.push_back(this->column(
-      *schema.children[0], element, {element.offset, element.length, 0}, column_path{path, "[]"}));
+      types.children[0], element, {element.offset, element.length, 0}, column_path{path, "[]"}));
     return children;
   }
 
-  children_t fields(ArrowSchema const& schema,
+  children_t fields(parsed_tree const& types,
                     ArrowArray const& array,
                     row_range const& rows,
                     column_path const& path)
   {
     auto children = children_t{};
-    for (std::int64_t i = 0; i < array.n_children; ++i) {
-      auto const& field = *schema.children[i];
+    for (std::size_t i = 0; i < types.children.size(); ++i) {
+      auto const& field = types.children[i];
       auto const& child = *array.children[i];
       // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
       // before the ones that arrived are rows of the child like others, their nulls counted.
       children.push_back(column(field,
                                 child,
                                 {child.offset + rows.storage_begin(), rows.storage_size(), 0},
-                                column_path{path, field.name == nullptr ? "" : field.name}));
+                                column_path{path, field.schema->name}));
     }
     return children;
   }
 
-  children_t dictionary(ArrowSchema const& schema,
+  children_t dictionary(parsed_tree const& types,
                         ArrowArray const& array,
                         row_range const& rows,
                         column_path const& path)
   {
     auto const& keys = *array.dictionary;
     auto children    = children_t{};
-    children.push_back(indices(schema, array, rows));
-    children.push_back(column(*schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
+    children.push_back(indices(types, array, rows));
+    children.push_back(column(types.children[0], keys, {keys.offset, keys.length, 0}, path));
     return children;
   }
 
   /// libcudf's indices are signed. The bits of indices that fit are the same.
-  [[nodiscard]] std::unique_ptr<cudf::column> indices(ArrowSchema const& schema,
+  [[nodiscard]] std::unique_ptr<cudf::column> indices(parsed_tree const& types,
                                                       ArrowArray const& array,
                                                       row_range const& rows) const
   {
@@ -253,7 +256,7 @@ class importer {
       return std::make_unique<cudf::column>(
         cudf::data_type{type}, rows.num_rows(), std::move(data), no_buffer(), 0);
     };
-    auto const found = index_type(schema);
+    auto const found = index_type(*types.schema);
     auto const count = array.dictionary->length;
     switch (found) {
       case cudf::type_id::UINT8:
@@ -293,7 +296,7 @@ class importer {
 bool has_mask(ArrowArray const& array)
 { return array.n_buffers > 0 && array.buffers[0] != nullptr && array.null_count != 0; }
 
-imported_column import_rows(ArrowSchema const& schema,
+imported_column import_rows(parsed_tree const& types,
                             ArrowArray const& array,
                             std::int64_t begin,
                             std::int64_t size,
@@ -301,8 +304,8 @@ imported_column import_rows(ArrowSchema const& schema,
                             placement const& where,
                             column_path const& path)
 {
-  auto const rows = choose_rows(schema, array, begin, size);
-  return {importer{share, where}.column(schema, array, rows, path),
+  auto const rows = choose_rows(types, array, begin, size);
+  return {importer{share, where}.column(types, array, rows, path),
           static_cast<cudf::size_type>(rows.skew),
           static_cast<cudf::size_type>(rows.size)};
 }

@@ -4,6 +4,7 @@
 #include "convert.hpp"
 #include "errors.hpp"
 #include "foreign_array.hpp"
+#include "parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -18,7 +19,7 @@ bool has_mask(ArrowArray const& array);
 /**
  * @brief Makes an owning column of some rows of an array that has been validated.
  *
- * @param schema Schema of the array
+ * @param types What `validate` found
  * @param array Array that `share` keeps alive
  * @param begin First row, counted without the array's own offset
  * @param size Rows
@@ -26,7 +27,7 @@ bool has_mask(ArrowArray const& array);
  * @param where Where the array's buffers are, and where converted ones go
  * @param path Names the column in errors
  */
-imported_column import_rows(ArrowSchema const& schema,
+imported_column import_rows(parsed_tree const& types,
                             ArrowArray const& array,
                             std::int64_t begin,
                             std::int64_t size,

@@ -9,25 +9,25 @@
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge {
 namespace {
 
-char const* name_of(ArrowSchema const& schema) { return schema.name == nullptr ? "" : schema.name; }
-
 /// Nothing in the array is followed before this has passed.
-void validate(ArrowSchema const& schema, ArrowDeviceArray const* array, column_path const& path)
+detail::parsed_tree validate(ArrowSchema const& schema,
+                             ArrowDeviceArray const* array,
+                             column_path const& path)
 {
   if (array == nullptr || array->array.release == nullptr) {
     fail_invalid(path, "an array that was released already found");
   }
-  detail::validate(schema, array->array, path);
+  auto types = detail::validate(schema, array->array, path);
   if (array->device_type == ARROW_DEVICE_CPU) {
-    detail::validate_offsets(schema, array->array, path);
+    detail::validate_offsets(types, array->array, path);
   }
+  return types;
 }
 
 }  // namespace
@@ -59,12 +59,12 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top  = column_path{};
-  auto const path = column_path{top, name_of(schema)};
-  validate(schema, array, path);
-  auto const source = detail::open_source(schema, array, false, options, stream, mr);
+  auto const top    = column_path{};
+  auto const path   = column_path{top, schema.name};
+  auto const types  = validate(schema, array, path);
+  auto const source = detail::open_source(types, array, false, options, stream, mr);
   return detail::import_rows(
-    schema, source.root, 0, source.root.length, source.share, source.where, path);
+    types, source.root, 0, source.root.length, source.share, source.where, path);
 }
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
@@ -74,19 +74,19 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
                                        rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top = column_path{};
-  validate(schema, array, top);
-  if (std::string_view{schema.format} != "+s") {
+  auto const top   = column_path{};
+  auto const types = validate(schema, array, top);
+  if (types.type.column.id() != cudf::type_id::STRUCT) {
     fail_invalid(top,
-                 "the Arrow type '" + std::string{detail::parse_type(schema).row->arrow} +
+                 "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");
   }
-  auto const source = detail::open_source(schema, array, true, options, stream, mr);
+  auto const source = detail::open_source(types, array, true, options, stream, mr);
   auto const& root  = source.root;
   auto result       = imported_table{{}, static_cast<cudf::size_type>(root.length)};
-  result.columns.reserve(static_cast<std::size_t>(root.n_children));
-  for (std::int64_t i = 0; i < root.n_children; ++i) {
-    auto const& field = *schema.children[i];
+  result.columns.reserve(types.children.size());
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    auto const& field = types.children[i];
     // The batch's own offset and length are each column's.
     result.columns.push_back(detail::import_rows(field,
                                                  *root.children[i],
@@ -94,7 +94,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
                                                  root.length,
                                                  source.share,
                                                  source.where,
-                                                 column_path{top, name_of(field)}));
+                                                 column_path{top, field.schema->name}));
   }
   return result;
 }

@@ -61,7 +61,7 @@ void check_no_null_rows(ArrowArray const& array, placement const& where)
 
 }  // namespace
 
-source_array open_source(ArrowSchema const& schema,
+source_array open_source(parsed_tree const& types,
                          ArrowDeviceArray* array,
                          bool is_table,
                          import_options const& options,
@@ -89,7 +89,7 @@ source_array open_source(ArrowSchema const& schema,
   auto share      = foreign_share{new foreign_array{array, on_host}, stream};
   if (!options.copy && !(on_host && has_gpu())) { return {root, std::move(share), here}; }
 
-  auto const tree = copy_tree(view_tree(schema, root, from), 0, home, stream, mr);
+  auto const tree = copy_tree(view_tree(types, root, from), 0, home, stream, mr);
   auto copy       = array_tree::to_arrow(tree, 0);
   auto const at   = placement{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
   if (is_table && is_far) { check_no_null_rows(copy->array, at); }

@@ -3,6 +3,7 @@
 
 #include "convert.hpp"
 #include "foreign_array.hpp"
+#include "parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -29,14 +30,14 @@ struct source_array {
  * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, or null
  *   rows in a table. `array` is then still the caller's, or has been released.
  *
- * @param schema Schema that the array was validated against
+ * @param types What `validate` found
  * @param array Array to take over
  * @param is_table Whether null rows at the top level are an error
  * @param options See there
  * @param stream Stream of the import
  * @param mr Resource for copies and conversions on the GPU
  */
-source_array open_source(ArrowSchema const& schema,
+source_array open_source(parsed_tree const& types,
                          ArrowDeviceArray* array,
                          bool is_table,
                          import_options const& options,

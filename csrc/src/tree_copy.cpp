@@ -41,27 +41,27 @@ std::int64_t bits_of(ArrowSchema const& schema, parsed_type const& type)
 
 void view_node(array_tree& tree,
                std::size_t index,
-               ArrowSchema const& schema,
+               parsed_tree const& types,
                ArrowArray const& array)
 {
-  auto const type = parse_type(schema);
-  auto node       = array_node{};
-  node.layout     = layout_of(type);
-  node.length     = array.length;
-  node.null_count = array.null_count;
-  node.offset     = array.offset;
+  auto const& type = types.type;
+  auto node        = array_node{};
+  node.layout      = layout_of(type);
+  node.length      = array.length;
+  node.null_count  = array.null_count;
+  node.offset      = array.offset;
   for (std::int64_t i = 0; i < array.n_buffers; ++i) {
     node.buffers[static_cast<std::size_t>(i)] = array.buffers[i];
   }
-  if (node.layout == array_layout::fixed) { node.element_bits = bits_of(schema, type); }
+  if (node.layout == array_layout::fixed) { node.element_bits = bits_of(*types.schema, type); }
   node.num_children = static_cast<std::size_t>(array.n_children);
   node.first_child  = tree.add_nodes(node.num_children);
   for (std::size_t i = 0; i < node.num_children; ++i) {
-    view_node(tree, node.first_child + i, *schema.children[i], *array.children[i]);
+    view_node(tree, node.first_child + i, types.children[i], *array.children[i]);
   }
   if (array.dictionary != nullptr) {
     node.dictionary = tree.add_nodes(1);
-    view_node(tree, node.dictionary, *schema.dictionary, *array.dictionary);
+    view_node(tree, node.dictionary, types.children[0], *array.dictionary);
   }
   tree.nodes[index] = node;
 }
@@ -219,13 +219,13 @@ class tree_copier {
 
 }  // namespace
 
-array_tree view_tree(ArrowSchema const& schema,
+array_tree view_tree(parsed_tree const& types,
                      ArrowArray const& array,
                      memory_location const& location)
 {
   auto tree     = array_tree{};
   tree.location = location;
-  view_node(tree, tree.add_nodes(1), schema, array);
+  view_node(tree, tree.add_nodes(1), types, array);
   return tree;
 }
 

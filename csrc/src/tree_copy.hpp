@@ -2,7 +2,7 @@
 #pragma once
 
 #include "array_tree.hpp"
-#include "errors.hpp"
+#include "parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
@@ -18,11 +18,11 @@ namespace cudf_arrow_bridge::detail {
 /**
  * @brief Describes an array as a tree over its own buffers. Copies and owns nothing.
  *
- * @param schema Schema that the array was validated against
+ * @param types What `validate` found
  * @param array Array that outlives the tree
  * @param location Where its buffers are
  */
-array_tree view_tree(ArrowSchema const& schema,
+array_tree view_tree(parsed_tree const& types,
                      ArrowArray const& array,
                      memory_location const& location);
 

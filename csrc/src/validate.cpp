@@ -53,7 +53,9 @@ void check_sizes(ArrowArray const& array, column_path const& path)
                                 " expected: import it as a stream of smaller arrays");
   }
   if (array.offset > max_end - array.length) {
-    fail_invalid(path, "offset and length overflow 64 bits together");
+    fail_invalid(path,
+                 "offset " + std::to_string(array.offset) + " and length " +
+                   std::to_string(array.length) + " found, which overflow an address");
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,
@@ -84,16 +86,17 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   }
 }
 
-void check_tree(ArrowSchema const& schema,
-                ArrowArray const& array,
-                column_path const& path,
-                int depth)
+parsed_tree check_tree(ArrowSchema const& schema,
+                       ArrowArray const& array,
+                       column_path const& path,
+                       int depth)
 {
   if (depth > max_depth) {
     fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
   }
   if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
-  auto const type = supported_type(schema, path);
+  auto result      = parsed_tree{&schema, supported_type(schema, path), {}};
+  auto const& type = result.type;
   check_sizes(array, path);
   check_buffers(type, array, path);
 
@@ -106,12 +109,12 @@ void check_tree(ArrowSchema const& schema,
     fail_invalid(path, "a null array of children found");
   }
   auto const is_list = type.column.id() == cudf::type_id::LIST;
+  result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
-    auto const* name         = child_schema.name == nullptr ? "" : child_schema.name;
-    auto const child_path    = column_path{path, is_list ? "[]" : name};
+    auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
     if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
-    check_tree(child_schema, *array.children[i], child_path, depth + 1);
+    result.children.push_back(check_tree(child_schema, *array.children[i], child_path, depth + 1));
     if (!is_list && array.children[i]->length < array.offset + array.length) {
       fail_invalid(child_path,
                    std::to_string(array.children[i]->length) + " rows found, at least " +
@@ -124,8 +127,9 @@ void check_tree(ArrowSchema const& schema,
                                              : "a dictionary found, none expected");
   }
   if (array.dictionary != nullptr) {
-    check_tree(*schema.dictionary, *array.dictionary, path, depth + 1);
+    result.children.push_back(check_tree(*schema.dictionary, *array.dictionary, path, depth + 1));
   }
+  return result;
 }
 
 /// @return The last offset
@@ -158,9 +162,9 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
   }
 }
 
-void validate_offsets(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 {
-  auto const type    = parse_type(schema);
+  auto const& type   = types.type;
   auto const is_list = type.column.id() == cudf::type_id::LIST;
   if (is_list) { check_offsets(array, 4, array.children[0]->length, path); }
   if (type.column.id() == cudf::type_id::STRING) {
@@ -168,17 +172,15 @@ void validate_offsets(ArrowSchema const& schema, ArrowArray const& array, column
     auto const end   = check_offsets(array, width, std::numeric_limits<std::int64_t>::max(), path);
     check_string_data(end, array.buffers[2], path);
   }
+  if (array.dictionary != nullptr) { validate_offsets(types.children[0], *array.dictionary, path); }
   for (std::int64_t i = 0; i < array.n_children; ++i) {
-    auto const* name = schema.children[i]->name;
-    auto const child = column_path{path, is_list ? "[]" : name == nullptr ? "" : name};
-    validate_offsets(*schema.children[i], *array.children[i], child);
-  }
-  if (array.dictionary != nullptr) {
-    validate_offsets(*schema.dictionary, *array.dictionary, path);
+    auto const& child = types.children[static_cast<std::size_t>(i)];
+    validate_offsets(
+      child, *array.children[i], column_path{path, is_list ? "[]" : child.schema->name});
   }
 }
 
-void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{ check_tree(schema, array, path, 0); }
+parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{ return check_tree(schema, array, path, 0); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "errors.hpp"
+#include "parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
@@ -12,11 +13,13 @@ namespace cudf_arrow_bridge::detail {
  *
  * Looks at the C structs alone, never at a buffer, so the memory may be anywhere.
  *
+ * @return The types of all levels, which an import goes by
+ *
  * @throws cudf::data_type_error for a type that the type table refuses
  * @throws std::invalid_argument for a contradiction
  * @throws std::overflow_error for more rows than `cudf::size_type` holds
  */
-void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
+parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 
 /**
  * @brief Checks that strings have the bytes that their last offset promises.
@@ -30,10 +33,10 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
  *
  * @throws std::invalid_argument for offsets that are negative, descend, or end behind the elements
  *
- * @param schema Schema that the array was validated against
+ * @param types What `validate` returned
  * @param array Array in host memory
  * @param path Names the column in errors
  */
-void validate_offsets(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
+void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

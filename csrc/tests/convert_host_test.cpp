@@ -107,7 +107,8 @@ void expect_cast(cudf::type_id from, cudf::type_id to, std::vector<From> const& 
 {
   // One byte off, for Arrow allows crooked buffers.
   auto memory = std::vector<char>(values.size() * sizeof(From) + 1);
-  std::memcpy(memory.data() + 1, values.data(), values.size() * sizeof(From));
+  std::copy_n(
+    reinterpret_cast<char const*>(values.data()), values.size() * sizeof(From), memory.begin() + 1);
   auto const result = detail::host::cast_values(
     memory.data() + 1, static_cast<cudf::size_type>(values.size()), from, to, here());
   ASSERT_EQ(result.size(), values.size() * sizeof(To));

@@ -236,11 +236,9 @@ TEST(ValidateOffsets, RefusalsReleaseTheArrayOnce)
     SCOPED_TRACE(name);
     tracked source{produce(type, samples(type, 3, 0))};
     auto& list                 = *source.array->array.children[1];
-    auto const saved           = list.buffers;
     auto spoiled               = std::array<void const*, 2>{nullptr, offsets.data()};
     list.buffers               = spoiled.data();
     auto const [kind, message] = import_error(*make_schema(type).get(), source.array.get());
-    list.buffers               = saved;
     EXPECT_EQ(kind, "invalid");
     EXPECT_NE(message.find("'f1'"), std::string::npos) << message;
     source.array.reset();  // whatever the import left to its caller
@@ -253,8 +251,7 @@ TEST(ValidateOffsets, StringsNeedTheirData)
   auto const type = flat("string");
   tracked source{produce(type, {{"a"}, {"b"}})};
   auto& array                = source.array->array;
-  auto const saved           = array.buffers;
-  auto spoiled               = std::array<void const*, 3>{nullptr, saved[1], nullptr};
+  auto spoiled               = std::array<void const*, 3>{nullptr, array.buffers[1], nullptr};
   array.buffers              = spoiled.data();
   auto const [kind, message] = import_error(*make_schema(type, "s").get(), source.array.get());
   EXPECT_EQ(kind, "invalid");
