@@ -7,7 +7,7 @@ of them says which.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import cudf
@@ -30,6 +30,8 @@ __all__ = [
     "make_frame",
     "make_index",
     "make_series",
+    "recall",
+    "remember",
     "share",
 ]
 
@@ -105,9 +107,7 @@ def make_frame(
     return cudf.DataFrame._from_data(accessor, index=index, attrs=attrs)
 
 
-def make_series(
-    column: ColumnBase, name: Hashable, index: cudf.Index | None = None
-) -> cudf.Series:
+def make_series(column: ColumnBase, name: Hashable, index: cudf.Index | None = None) -> cudf.Series:
     """Make a series, on any machine."""
     return cudf.Series._from_column(column, name=name, index=index)
 
@@ -135,3 +135,19 @@ def compatible_timezone(dtype: Any) -> Any:
 def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
     """Return the column of a category's values."""
     return dtype.categories._column
+
+
+def remember(column: ColumnBase, metadata: Mapping[bytes, bytes]) -> None:
+    """Keep the metadata of the field that a column came with.
+
+    It stays with this very column: whatever cuDF computes from it is another one, without.
+    """
+    column._cudf_arrow_bridge = (column.dtype, dict(metadata))
+
+
+def recall(column: ColumnBase) -> Mapping[bytes, bytes]:
+    """Return the metadata that a column came with, if it is still what it was."""
+    dtype, metadata = getattr(column, "_cudf_arrow_bridge", (None, {}))
+    # cuDF changes a column in place by giving it another's dtype and data.
+    kept: Mapping[bytes, bytes] = metadata if dtype is column.dtype else {}
+    return kept

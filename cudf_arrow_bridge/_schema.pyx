@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
 
-from cython.operator cimport dereference
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -13,7 +13,7 @@ from cudf_arrow_bridge._core cimport (
     ARROW_FLAG_NULLABLE,
     ArrowSchema,
     column_metadata,
-    copy_schema,
+    shared_schema,
     unique_schema,
 )
 
@@ -43,17 +43,17 @@ cdef class Schema:
     """One Arrow schema, of which any number of capsules can be made."""
 
     @staticmethod
-    cdef Schema adopt(unique_schema& schema):
+    cdef Schema wrap(shared_schema schema):
         cdef Schema self = Schema.__new__(Schema)
         self.schema = move(schema)
         return self
 
     def __arrow_c_schema__(self):
-        """Export a copy as a PyCapsule."""
-        cdef unique_schema copy
+        """Make one more live `ArrowSchema`, in a capsule."""
+        cdef unique_schema schema
         with nogil:
-            copy = move(copy_schema(dereference(self.schema.get())))
-        return schema_to_capsule(copy)
+            schema = move(self.schema.to_arrow())
+        return schema_to_capsule(schema)
 
 
 def marks_table(object capsule) -> bool:
@@ -66,3 +66,31 @@ def is_struct(object capsule) -> bool:
     """Whether the top level of a schema is a struct."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     return schema.format != NULL and <bytes>schema.format == b"+s"
+
+
+cdef int32_t read_size(const char** cursor) noexcept:
+    """Read a number that the specification doesn't align, and step over it."""
+    cdef int32_t size
+    memcpy(&size, cursor[0], sizeof(size))
+    cursor[0] += sizeof(size)
+    return size
+
+
+cdef bytes read_text(const char** cursor):
+    cdef int32_t size = read_size(cursor)
+    cdef bytes text = cursor[0][:size]
+    cursor[0] += size
+    return text
+
+
+def metadata_of(object capsule) -> dict:
+    """Read a schema's own metadata; an extension type's name and parameters are in it."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    cdef const char* cursor = schema.metadata
+    cdef int32_t i
+    result = {}
+    if cursor != NULL:
+        for i in range(read_size(&cursor)):
+            key = read_text(&cursor)
+            result[key] = read_text(&cursor)
+    return result

@@ -185,9 +185,7 @@ def install_protocol() -> InstalledProtocol:
     """
     import cudf
 
-    added = [
-        cls for cls in (cudf.DataFrame, cudf.Series, cudf.Index) if not hasattr(cls, _METHOD)
-    ]
+    added = [cls for cls in (cudf.DataFrame, cudf.Series, cudf.Index) if not hasattr(cls, _METHOD)]
     for cls in added:
         setattr(cls, _METHOD, _export)
     return InstalledProtocol(added)

@@ -13,7 +13,7 @@ from .spans import HostSpan, view_host
 
 __all__ = ["all_null_strings", "codes", "days_to_seconds", "decode", "sequence"]
 
-_INTEGERS = {
+_INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.INT8: np.dtype("int8"),
     plc.TypeId.INT16: np.dtype("int16"),
     plc.TypeId.INT32: np.dtype("int32"),
@@ -113,7 +113,8 @@ def _decode_device(column: plc.Column, values: plc.Column) -> plc.Column:
     (taken,) = plc.copying.gather(
         plc.Table([values]), plain, plc.copying.OutOfBoundsPolicy.NULLIFY
     ).columns()
-    return taken.with_mask(*plc.null_mask.bitmask_and([taken, column]))
+    mask, null_count = plc.null_mask.bitmask_and([taken, column])
+    return taken.with_mask(mask if null_count else None, null_count)
 
 
 def _decode_host(column: plc.Column, values: plc.Column) -> plc.Column:

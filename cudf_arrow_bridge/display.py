@@ -28,11 +28,25 @@ class Buffer(Protocol):
 class Shown(Protocol):
     """What is read from a device array."""
 
-    device_type: Any
-    device_id: int
-    null_count: int
-    nbytes: int
-    is_released: bool
+    @property
+    def device_type(self) -> Any:
+        """An enumeration member."""
+
+    @property
+    def device_id(self) -> int:
+        """Number of the device, -1 for the CPU."""
+
+    @property
+    def null_count(self) -> int:
+        """Count of nulls, -1 if unknown."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers."""
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the array has been given back."""
 
     @property
     def schema(self) -> pa.Schema | pa.Field:
@@ -127,7 +141,7 @@ def shown_lines(array: Shown) -> tuple[list[Line], list[str]]:
     """Pick the lines that fit on a screen, and a note on what is left out."""
     if isinstance(array.schema, pa.Schema):
         columns = list(array.children)
-        every = (line for column in columns for line in walk(column, 0))
+        every: Iterator[Line] = (line for column in columns for line in walk(column, 0))
     else:
         columns = [array]
         every = walk(array, 0)

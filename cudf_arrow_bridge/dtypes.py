@@ -18,8 +18,11 @@ import pyarrow as pa
 
 from ._cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json
+from .metadata import EXTENSION_METADATA, EXTENSION_NAME
 
-__all__ = ["element_dtype",
+__all__ = [
+    "element_dtype",
+    "extension",
     "field_dtypes",
     "fits",
     "hint",
@@ -60,8 +63,7 @@ def interval_dtype(dtype: Any) -> tuple[Any, str | None] | None:
 def is_interval_type(arrow_type: pa.DataType) -> bool:
     """Say whether an Arrow type is pandas' interval extension."""
     return (
-        isinstance(arrow_type, pa.ExtensionType)
-        and arrow_type.extension_name == "pandas.interval"
+        isinstance(arrow_type, pa.ExtensionType) and arrow_type.extension_name == "pandas.interval"
     )
 
 
@@ -86,6 +88,8 @@ def element_dtype(dtype: Any) -> tuple[str, Any] | None:
 
 def hint(dtype: Any) -> Json:
     """Describe what the Arrow type doesn't say about a dtype; None if it says all."""
+    if isinstance(dtype, np.dtype):
+        return "object" if dtype.kind == "O" else None
     if isinstance(dtype, pd.ArrowDtype):
         schema = pa.schema([pa.field("", dtype.pyarrow_dtype)])
         return {"arrow": base64.b64encode(schema.serialize().to_pybytes()).decode()}
@@ -95,8 +99,6 @@ def hint(dtype: Any) -> Json:
         return {"string": [dtype.storage, "NA" if dtype.na_value is pd.NA else "nan"]}
     if str(dtype) in _MASKED:
         return str(dtype)
-    if isinstance(dtype, np.dtype):
-        return "object" if dtype.kind == "O" else None
     if isinstance(dtype, cudf.CategoricalDtype):
         inner = hint(dtype.categories.dtype)
         if inner is None and dtype.ordered is not None:
@@ -145,7 +147,9 @@ def fits(form: Json, arrow_type: pa.DataType) -> bool:
             return (
                 pa.types.is_struct(arrow_type)
                 and len(inner) == arrow_type.num_fields
-                and all(fits(part, field.type) for part, field in zip(inner, arrow_type))
+                and all(
+                    fits(part, field.type) for part, field in zip(inner, arrow_type, strict=True)
+                )
             )
     return False
 
@@ -181,34 +185,88 @@ def storage(arrow_type: pa.DataType) -> pa.DataType:
             return arrow_type
 
 
+def extension(field: pa.Field) -> tuple[bytes, bytes] | None:
+    """Return the name and the metadata of a field's extension type, None without one.
+
+    None also where exporting the column gives another storage type than it came with, which the
+    extension's consumers would refuse, or where pyarrow does not tell the metadata.
+    """
+    arrow_type = field.type
+    metadata = field.metadata or {}
+    if isinstance(arrow_type, pa.ExtensionType):
+        found = (arrow_type.extension_name.encode(), arrow_type.__arrow_ext_serialize__())
+        arrow_type = arrow_type.storage_type
+    elif isinstance(arrow_type, pa.BaseExtensionType):
+        # Of the ones that pyarrow has in C++, these are stored as cuDF would, and have no metadata.
+        if arrow_type.extension_name not in ("arrow.json", "arrow.bool8"):
+            return None
+        found = (arrow_type.extension_name.encode(), b"")
+        arrow_type = arrow_type.storage_type
+    elif EXTENSION_NAME in metadata:
+        found = (metadata[EXTENSION_NAME], metadata.get(EXTENSION_METADATA, b""))
+    else:
+        return None
+    return found if _comes_back(arrow_type) else None
+
+
+def _comes_back(arrow_type: pa.DataType) -> bool:
+    """Say whether a column of this type leaves libcudf with the very same type."""
+    if pa.types.is_list(arrow_type):
+        return _comes_back(arrow_type.value_type)
+    if pa.types.is_struct(arrow_type):
+        return all(_comes_back(field.type) for field in arrow_type)
+    if pa.types.is_decimal(arrow_type):
+        return not pa.types.is_decimal256(arrow_type)
+    return any(
+        check(arrow_type)
+        for check in (
+            pa.types.is_integer,
+            pa.types.is_float32,
+            pa.types.is_float64,
+            pa.types.is_boolean,
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_timestamp,
+            pa.types.is_duration,
+        )
+    )
+
+
 def _same_string(left: pd.StringDtype, right: pd.StringDtype) -> bool:
-    return left.storage == right.storage and (left.na_value is pd.NA) == (right.na_value is pd.NA)
+    missing = (left.na_value is pd.NA) == (right.na_value is pd.NA)
+    return missing and bool(left.storage == right.storage)
 
 
 def _is_string(arrow_type: pa.DataType) -> bool:
     # Null too: a string column without a single value may travel as one.
-    return (
-        pa.types.is_string(arrow_type)
-        or pa.types.is_large_string(arrow_type)
-        or pa.types.is_string_view(arrow_type)
-        or pa.types.is_null(arrow_type)
+    return any(
+        check(arrow_type)
+        for check in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_string_view,
+            pa.types.is_null,
+        )
     )
 
 
 def _is_list(arrow_type: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(arrow_type)
-        or pa.types.is_large_list(arrow_type)
-        or pa.types.is_fixed_size_list(arrow_type)
-        or pa.types.is_list_view(arrow_type)
-        or pa.types.is_large_list_view(arrow_type)
+    return any(
+        check(arrow_type)
+        for check in (
+            pa.types.is_list,
+            pa.types.is_large_list,
+            pa.types.is_fixed_size_list,
+            pa.types.is_list_view,
+            pa.types.is_large_list_view,
+        )
     )
 
 
 def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
     """Compare types, apart from what cuDF has one column type for."""
     if is_interval_type(wanted):
-        return storage(wanted) == storage(found)
+        return bool(storage(wanted).equals(storage(found)))
     if _is_string(wanted) and not pa.types.is_null(wanted):
         return _is_string(found) and not pa.types.is_null(found)
     if pa.types.is_list(wanted):
@@ -217,6 +275,6 @@ def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
         return (
             pa.types.is_struct(found)
             and [field.name for field in wanted] == [field.name for field in found]
-            and all(_same(left.type, right.type) for left, right in zip(wanted, found))
+            and all(_same(left.type, right.type) for left, right in zip(wanted, found, strict=True))
         )
-    return bool(wanted == found)
+    return bool(wanted.equals(found))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
@@ -78,9 +78,8 @@ def _export(obj: Any, stream: int, preserve_index: bool | None, compact: bool) -
         schema, array = export_column(obj, ColumnMetadata(), None, stream, None, compact)
         return DeviceArray(array, schema, "column")
     if isinstance(obj, plc.Table):
-        columns = list(obj.columns())
-        fields = [ColumnMetadata(name=str(i)) for i in range(len(columns))]
-        return _table(columns, fields, obj.num_rows(), {}, obj, stream, compact)
+        # Without metadata the core names the fields by their positions.
+        return _table(obj.columns(), [], obj.num_rows(), {}, obj, stream, compact)
     if _is_cudf(obj):
         return _frame(load_frames().disassemble(obj, preserve_index), stream, compact)
     return _reexport(open_source(obj), stream, compact)
@@ -92,7 +91,7 @@ def _is_cudf(obj: Any) -> bool:
 
 
 def _table(
-    columns: list[plc.Column],
+    columns: Sequence[plc.Column],
     fields: list[ColumnMetadata],
     num_rows: int,
     metadata: Mapping[bytes, bytes],
@@ -102,7 +101,7 @@ def _table(
     labels: tuple[Any, ...] = (),
 ) -> DeviceArray:
     schema, array = export_table(
-        columns, fields, num_rows, metadata, owner, stream, None, compact
+        tuple(columns), fields, num_rows, metadata, owner, stream, None, compact
     )
     return DeviceArray(array, schema, "table", labels)
 
@@ -134,7 +133,5 @@ def _reexport(source: Source, stream: int, compact: bool) -> DeviceArray:
         metadata = schema.metadata or {}
         return _table(columns, fields, num_rows, metadata, None, stream, compact)
     column = source.import_column(stream, None)
-    c_schema, array = export_column(
-        column, from_field(source.field()), None, stream, None, compact
-    )
+    c_schema, array = export_column(column, from_field(source.field()), None, stream, None, compact)
     return DeviceArray(array, c_schema, "column")

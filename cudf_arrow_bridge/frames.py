@@ -16,7 +16,7 @@ import pandas as pd
 import pylibcudf as plc
 
 from . import convert, pandas_metadata
-from ._cudf_private import columns_of, make_column, make_frame, make_index, make_series
+from ._cudf_private import columns_of, make_column, make_frame, make_index, make_series, recall
 from .dtypes import hint
 from .incoming import incoming
 from .labels import index_level_name, stringify
@@ -108,7 +108,7 @@ def disassemble(
 def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) -> FrameParts:
     name = "" if label is None else stringify(label)
     objects: list[Any] = []
-    made, field = outgoing(column.plc_column, column.dtype, name)
+    made, field = _outgoing(column, name)
     if rows is not None and rows.names == [None] and rows.range == range(column.size):
         rows = None
     ours = encode_field(kind, name, label, hint(column.dtype), rows, objects)
@@ -126,8 +126,10 @@ def _table(
 ) -> FrameParts:
     names = [stringify(label) for label in labels]
     entries = [
-        _entry(pandas_metadata.column_name(label), name, column)
-        for label, name, column in zip(labels, names, columns, strict=True)
+        _entry(label, name, column)
+        for label, name, column in zip(
+            pandas_metadata.column_names(labels), names, columns, strict=True
+        )
     ]
     rows: Index | None = None
     levels: list[ColumnBase] = []
@@ -144,10 +146,7 @@ def _table(
             names.append(name)
             entries.append(_entry(None if label is None else stringify(label), name, level))
     together = [*columns, *levels]
-    pairs = [
-        outgoing(column.plc_column, column.dtype, name)
-        for column, name in zip(together, names, strict=True)
-    ]
+    pairs = [_outgoing(column, name) for column, name in zip(together, names, strict=True)]
     hints = [hint(column.dtype) for column in together]
     objects: list[Any] = []
     layout = Layout(kind, list(range(len(columns))), labels, hints, rows)
@@ -158,6 +157,12 @@ def _table(
     made = [column for column, _ in pairs]
     fields = [field for _, field in pairs]
     return FrameParts(made, fields, len(index), metadata, "table", tuple(objects), tuple(made))
+
+
+def _outgoing(column: ColumnBase, name: str) -> tuple[plc.Column, ColumnMetadata]:
+    made, field = outgoing(column.plc_column, column.dtype, name)
+    kept = recall(column)
+    return made, replace(field, metadata={**kept, **field.metadata}) if kept else field
 
 
 def _entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
@@ -179,7 +184,7 @@ def _range(index: cudf.RangeIndex) -> range:
 
 
 def _level_labels(names: Sequence[Hashable]) -> pd.Index:
-    """Label the levels of a MultiIndex by name, or by position where they have none of their own."""
+    """Label the levels of a MultiIndex by name, or by position where that isn't theirs alone."""
     labels = [
         position if name is None or names.count(name) > 1 else name
         for position, name in enumerate(names)

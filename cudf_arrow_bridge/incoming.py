@@ -19,10 +19,11 @@ from ._cudf_private import (
     codes_dtype,
     compatible_timezone,
     make_column,
+    remember,
 )
-from .dtypes import fits, is_interval_type, leaf_dtype, storage, type_of
+from .dtypes import extension, fits, is_interval_type, leaf_dtype, storage, type_of
 from .labels import Json
-from .metadata import EXTENSION_METADATA, EXTENSION_NAME
+from .metadata import BRIDGE_KEY, EXTENSION_METADATA, EXTENSION_NAME
 
 __all__ = ["incoming"]
 
@@ -52,6 +53,7 @@ _DECIMALS = {
     plc.TypeId.DECIMAL64: (cudf.Decimal64Dtype, 18),
     plc.TypeId.DECIMAL128: (cudf.Decimal128Dtype, 38),
 }
+_NESTED = (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
 _DAYS = {
     plc.TypeId.TIMESTAMP_DAYS: plc.TypeId.TIMESTAMP_SECONDS,
     plc.TypeId.DURATION_DAYS: plc.TypeId.DURATION_SECONDS,
@@ -65,6 +67,9 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> Col
     wants are widened or narrowed, a null array becomes a string column without values, and a
     dictionary becomes its plain values where cuDF has no category: inside lists and structs, and
     where null is among the dictionary's values.
+
+    The field's own metadata, the name of an extension type above all, stays with the column and
+    leaves with it again, as long as cuDF has not made another column of it.
 
     Parameters
     ----------
@@ -82,9 +87,33 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> Col
     TypeError
         If no cuDF frame can hold such a column.
     """
-    return make_column(
-        *_incoming(column, field, form if fits(form, field.type) else None, host, field.name, True)
-    )
+    made = _hinted(column, field, form, host)
+    if made is None:
+        made = make_column(*_incoming(column, field, None, host, field.name, True))
+    if metadata := _lasting(field):
+        remember(made, metadata)
+    return made
+
+
+def _hinted(column: plc.Column, field: pa.Field, form: Json, host: bool) -> ColumnBase | None:
+    if form is None or not fits(form, field.type):
+        return None
+    try:
+        return make_column(*_incoming(column, field, form, host, field.name, True))
+    except (TypeError, ValueError, NotImplementedError):
+        # The hint asks for what cuDF does not have; without it the column may do.
+        return None
+
+
+def _lasting(field: pa.Field) -> dict[bytes, bytes]:
+    """Return the metadata to export the column with again."""
+    ours = (BRIDGE_KEY, EXTENSION_NAME, EXTENSION_METADATA)
+    kept = {key: value for key, value in (field.metadata or {}).items() if key not in ours}
+    found = extension(field)
+    # An interval says so by its dtype.
+    if found is not None and found[0] != b"pandas.interval":
+        kept |= {EXTENSION_NAME: found[0], EXTENSION_METADATA: found[1]}
+    return kept
 
 
 def _incoming(
@@ -138,13 +167,14 @@ def _dictionary(
     )
     value_field = pa.field("", arrow_type.value_type)
     inner = form.get("category") if isinstance(form, dict) else None
-    nested = values.type().id() in (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
-    if top and not nested and values.null_count() == 0:
+    indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
+    if top and indexable and values.null_count() == 0:
         categories = make_column(*_incoming(values, value_field, inner, host, path, False))
-        ordered = None if isinstance(form, dict) and form["ordered"] is None else arrow_type.ordered
+        unknown = isinstance(form, dict) and form.get("ordered", False) is None
+        ordered = None if unknown else arrow_type.ordered
         dtype = cudf.CategoricalDtype(categories, ordered)
         return convert.codes(codes, codes_dtype(dtype), host), dtype
-    if nested and host:
+    if host and values.type().id() in _NESTED:
         raise _unsupported(path, f"a dictionary of {arrow_type.value_type}")
     values, dtype = _incoming(values, value_field, inner, host, path, top)
     return convert.decode(codes, values, host), dtype
@@ -178,9 +208,7 @@ def _struct(
     forms = _part(form, "struct") or [interval] * len(fields)
     pairs = [
         _incoming(child, child_field, child_form, host, f"{path}.{child_field.name}", False)
-        for child, child_field, child_form in zip(
-            column.children(), fields, forms, strict=True
-        )
+        for child, child_field, child_form in zip(column.children(), fields, forms, strict=True)
     ]
     column = _with_children(column, [child for child, _ in pairs])
     dtypes = [dtype for _, dtype in pairs]

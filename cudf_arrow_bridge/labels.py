@@ -11,15 +11,26 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import zoneinfo
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["Json", "decode_label", "encode_label", "field_name", "index_level_name", "stringify"]
+__all__ = [
+    "Json",
+    "decode_label",
+    "decode_range",
+    "encode_label",
+    "field_name",
+    "index_level_name",
+    "stringify",
+]
 
 Json = Any
+# Python's own UTC, which is not the zone of that name.
+_UTC = "+00:00"
 
 
 def encode_label(label: Hashable, objects: list[Any]) -> Json:
@@ -76,20 +87,26 @@ def decode_label(form: Json, objects: Sequence[Any] = ()) -> Hashable:
 
 
 def _encode_timestamp(label: pd.Timestamp) -> tuple[str, Json]:
-    zone = None if label.tz is None else str(label.tz)
-    form = [label.asm8.view("i8").item(), label.unit, zone]
-    # A zone whose name doesn't say it all (a local one, an offset of one's own) has no JSON form.
-    try:
-        faithful = zone is None or type(_decode_timestamp(form).tz) is type(label.tz)
-    except (TypeError, ValueError, KeyError):
-        faithful = False
-    return "timestamp", form if faithful and not label.fold else None
+    zone: str | None
+    if label.tz is None or label.tz is datetime.UTC:
+        zone = None if label.tz is None else _UTC
+    else:
+        # An offset of one's own, or a zone of another library, has no JSON form.
+        zone = getattr(label.tz, "key", None) if type(label.tz) is zoneinfo.ZoneInfo else None
+        if zone is None:
+            return "timestamp", None
+    if label.fold:
+        return "timestamp", None
+    return "timestamp", [label.asm8.view("i8").item(), label.unit, zone]
 
 
 def _decode_timestamp(form: Json) -> pd.Timestamp:
     value, unit, zone = form
     stamp = pd.Timestamp(np.datetime64(value, unit)).as_unit(unit)
-    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
+    if zone is None:
+        return stamp
+    tz = datetime.UTC if zone == _UTC else zoneinfo.ZoneInfo(zone)
+    return stamp.tz_localize(datetime.UTC).tz_convert(tz)
 
 
 def _encode_datetime(label: datetime.datetime) -> tuple[str, Json]:
@@ -165,6 +182,22 @@ _DECODERS: dict[str, Callable[[Json], Hashable]] = {
     "missing": {"NaT": pd.NaT, "NA": pd.NA}.__getitem__,
     "numpy": _decode_numpy,
 }
+
+
+def decode_range(start: Json, stop: Json, step: Json) -> range:
+    """Return the range of a RangeIndex.
+
+    Raises
+    ------
+    ValueError
+        If that is no range, or one longer than any index.
+    """
+    if not all(type(number) is int for number in (start, stop, step)):
+        raise ValueError(f"not a range: {[start, stop, step]}")
+    found = range(start, stop, step)
+    if any(abs(number) >= 1 << 62 for number in (start, stop, step)):
+        raise ValueError(f"not the range of an index: {found}")
+    return found
 
 
 def stringify(label: Hashable) -> str:

@@ -18,13 +18,15 @@ import pyarrow as pa
 
 from . import pandas_metadata
 from .column_index import decode_index, encode_index
-from .labels import Json, decode_label, encode_label
+from .labels import Json, decode_label, decode_range, encode_label
 from .metadata import BRIDGE_KEY
 
 __all__ = ["Index", "Kind", "Layout", "decode_field", "decode_schema", "encode_field"]
 
 Kind = Literal["frame", "series", "index"]
 _VERSION = 1
+# What reading metadata of the wrong shape may raise.
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass
@@ -88,13 +90,25 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> Layout:
     form = _load(schema.metadata)
     if form is not None:
         try:
-            return _decode(form, schema, objects, attrs)
-        except (KeyError, TypeError, ValueError, IndexError):
+            layout = _decode(form, schema, objects, attrs)
+            if _distinct(layout.labels):
+                return layout
+        except _DAMAGED:
             # Damaged on the way; the metadata describes, it doesn't decide.
             pass
     labels, columns, rows = pandas_metadata.decode(schema)
+    if not _distinct(labels):
+        labels = pd.Index([schema.names[position] for position in columns])
     index = None if rows is None else Index(*rows)
     return Layout("frame", columns, labels, [None] * len(schema), index, attrs)
+
+
+def _distinct(labels: pd.Index) -> bool:
+    """Say whether cuDF, which keeps its columns in a dict, can label a frame so."""
+    try:
+        return len(dict.fromkeys(labels)) == len(labels)
+    except TypeError:
+        return False
 
 
 def _decode(
@@ -154,7 +168,7 @@ def _decode_rows(
         return None, set()
     names = [decode_label(name, objects) for name in form["names"]]
     if "range" in form:
-        return Index(names, range=range(*form["range"])), set()
+        return Index(names, range=decode_range(*form["range"])), set()
     kept = [
         (name, found.index(level))
         for name, level in zip(names, form["levels"], strict=True)
@@ -170,7 +184,8 @@ def encode_field(
     kind: Kind, name: str, label: Hashable, hint: Json, rows: Index | None, objects: list[Any]
 ) -> dict[bytes, bytes]:
     """Return the metadata of an array's field; nothing when the field itself says all."""
-    if hint is None and rows is None and (label == name or (label is None and name == "")):
+    itself = type(label) is str and label == name != ""
+    if hint is None and rows is None and (itself or label is None):
         return {}
     form = {
         "version": _VERSION,
@@ -196,7 +211,7 @@ def decode_field(
         renamed = form["field"] != schema_field.name
         label = default[0] if renamed else decode_label(form["label"], objects)
         return label, form["hint"], rows
-    except (KeyError, TypeError, ValueError):
+    except _DAMAGED:
         return default
 
 
@@ -204,6 +219,6 @@ def _load(metadata: dict[bytes, bytes] | None) -> dict[str, Json] | None:
     """Return the value of our key, None when there is none of a version we know."""
     try:
         form = json.loads((metadata or {})[BRIDGE_KEY])
-    except (KeyError, ValueError):
+    except (KeyError, RecursionError, ValueError):
         return None
     return form if isinstance(form, dict) and form.get("version") == _VERSION else None

@@ -9,7 +9,16 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-__all__ = ["BRIDGE_KEY", "EXTENSION_METADATA", "EXTENSION_NAME", "PANDAS_KEY", "ColumnMetadata", "from_field"]
+from ._schema import metadata_of
+
+__all__ = [
+    "BRIDGE_KEY",
+    "EXTENSION_METADATA",
+    "EXTENSION_NAME",
+    "PANDAS_KEY",
+    "ColumnMetadata",
+    "from_field",
+]
 
 BRIDGE_KEY = b"cudf_arrow_bridge"
 PANDAS_KEY = b"pandas"
@@ -61,8 +70,8 @@ def from_field(field: pa.Field) -> ColumnMetadata:
     arrow_type = field.type
     metadata = dict(field.metadata or {})
     if isinstance(arrow_type, pa.BaseExtensionType):
-        metadata[EXTENSION_NAME] = arrow_type.extension_name.encode()
-        metadata[EXTENSION_METADATA] = arrow_type.__arrow_ext_serialize__()
+        # Of the extension types that pyarrow has in C++, only the C schema tells the parameters.
+        metadata = metadata_of(field.__arrow_c_schema__())
         arrow_type = arrow_type.storage_type
     if pa.types.is_dictionary(arrow_type):
         children = [pa.field("", arrow_type.value_type)]

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from .labels import Json, stringify
+from .labels import Json, decode_range, stringify
 from .metadata import PANDAS_KEY
 
-__all__ = ["attributes", "column_entry", "decode", "encode"]
+__all__ = ["attributes", "column_entry", "column_names", "decode", "encode", "range_entry"]
 
 _GENERATED = re.compile(r"__index_level_\d+__")
 
@@ -39,13 +39,14 @@ def encode(
         The frame's ``attrs``, left out unless JSON can carry them.
     """
     try:
-        json.dumps(attrs)
+        json.dumps(attrs, allow_nan=False)
     except (TypeError, ValueError):
         attrs = {}
     form = {
         "index_columns": list(rows),
         "column_indexes": [
-            _level_entry(level, name) for level, name in zip(_levels(labels), labels.names)
+            _level_entry(level, name)
+            for level, name in zip(_levels(labels), labels.names, strict=True)
         ],
         "columns": list(columns),
         "attributes": attrs,
@@ -72,37 +73,41 @@ def range_entry(index: range, name: Hashable) -> dict[str, Json]:
     """Describe a range index."""
     return {
         "kind": "range",
-        "name": json_name(name),
+        "name": _json_name(name),
         "start": index.start,
         "stop": index.stop,
         "step": index.step,
     }
 
 
-def json_name(name: Hashable) -> Json:
+def _json_name(name: Hashable) -> Json:
     """Return a name as pyarrow writes it: as it is where JSON has its type, else as a string."""
     if name is None or type(name) in (bool, int):
         return name
     return stringify(name)
 
 
-def column_name(label: Hashable) -> Json:
-    """Return a column's label as the ``name`` of its entry.
+def column_names(labels: pd.Index) -> list[Json]:
+    """Return the labels of columns as the ``name`` of their entries.
 
     pyarrow makes labels of these again, by the type of the whole index. A bool stays one, because
-    any string converts to True; what is missing in a tuple is None, the one such literal.
+    any string converts to True. In the tuples of a MultiIndex, which are read as Python literals,
+    what is missing is None, the one such literal, and a part is what its level holds.
     """
-    if label is None or isinstance(label, bool):
-        return label
-    if isinstance(label, tuple):
-        return str(tuple(_literal(part) for part in label))
-    return stringify(label)
+    if not isinstance(labels, pd.MultiIndex):
+        return [
+            label if label is None or isinstance(label, bool) else stringify(label)
+            for label in labels
+        ]
+    parts = [
+        [None if code < 0 else _literal(level[code]) for code in codes]
+        for level, codes in zip(labels.levels, labels.codes, strict=True)
+    ]
+    return [str(label) for label in zip(*parts, strict=True)]
 
 
 def _literal(part: Hashable) -> Hashable:
-    if isinstance(part, bool) or pd.api.types.is_scalar(part) and pd.isna(part):
-        return part if isinstance(part, bool) else None
-    return stringify(part)
+    return part if isinstance(part, bool) else stringify(part)
 
 
 def _levels(labels: pd.Index) -> list[pd.Index]:
@@ -111,7 +116,7 @@ def _levels(labels: pd.Index) -> list[pd.Index]:
 
 def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
     kind, numpy_type, metadata = _level_type(level)
-    return column_entry(json_name(name), json_name(name), kind, numpy_type, metadata)
+    return column_entry(_json_name(name), _json_name(name), kind, numpy_type, metadata)
 
 
 def _level_type(level: pd.Index) -> tuple[str, str, Json]:
@@ -162,7 +167,8 @@ def decode(
         columns = [position for position in everything if position not in used]
         names = [schema.names[position] for position in columns]
         return _labels(form, entries, names), columns, rows
-    except Exception:  # noqa: BLE001 - whatever a peer wrote there, the names still stand
+    except Exception:
+        # Whatever a peer wrote there, and pyarrow made of it: the names still stand.
         return plain, everything, None
 
 
@@ -171,16 +177,20 @@ def _rows(
 ) -> tuple[list[Hashable], range | None, list[int]] | None:
     if descriptors and isinstance(descriptors[0], dict):
         (found,) = descriptors
-        span = range(found["start"], found["stop"], found["step"])
-        return [found["name"]], span, []
+        span = decode_range(found["start"], found["stop"], found["step"])
+        return [_hashable(found["name"])], span, []
     kept = [name for name in descriptors if names.count(name) == 1]
     if not kept:
         return None
     labels = []
     for name in kept:
         label = entries[name]["name"] if name in entries else name
-        labels.append(None if label == name and _GENERATED.fullmatch(name) else label)
+        labels.append(None if label == name and _GENERATED.fullmatch(name) else _hashable(label))
     return labels, None, [names.index(name) for name in kept]
+
+
+def _hashable(name: Json) -> Hashable:
+    return str(name) if isinstance(name, list | dict) else name
 
 
 def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
@@ -202,6 +212,6 @@ def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str
 def _load(schema: pa.Schema) -> dict[str, Json] | None:
     try:
         form = json.loads((schema.metadata or {})[PANDAS_KEY])
-    except (KeyError, ValueError):
+    except (KeyError, RecursionError, ValueError):
         return None
     return form if isinstance(form, dict) else None

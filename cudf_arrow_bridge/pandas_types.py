@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import cudf
@@ -27,8 +28,19 @@ def pandas_type(dtype: Any) -> tuple[str, str, Json]:
         return "categorical", str(codes), metadata
     if isinstance(dtype, pd.DatetimeTZDtype):
         return "datetimetz", f"datetime64[{dtype.unit}]", {"timezone": str(dtype.tz)}
+    if isinstance(dtype, np.dtype):
+        return _plain(dtype)
     kind, metadata = _kind(dtype)
     return kind, _numpy_type(dtype), metadata
+
+
+@cache
+def _plain(dtype: np.dtype[Any]) -> tuple[str, str, Json]:
+    # Most columns are of these few; NumPy takes its time to name a dtype.
+    if dtype.kind == "O":
+        return "unicode", "object", None
+    kind = {"M": "datetime", "m": "timedelta"}.get(dtype.kind)
+    return kind or str(dtype), str(dtype), None
 
 
 def _kind(dtype: Any) -> tuple[str, Json]:
@@ -41,11 +53,9 @@ def _kind(dtype: Any) -> tuple[str, Json]:
         return "decimal", {"precision": int(decimal.precision), "scale": int(decimal.scale)}
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow_kind(dtype.pyarrow_dtype)
-    if isinstance(dtype, pd.StringDtype) or dtype == np.dtype(object):
+    if isinstance(dtype, pd.StringDtype):
         return "unicode", None
-    if dtype.kind in "mM":
-        return ("datetime" if dtype.kind == "M" else "timedelta"), None
-    return str(getattr(dtype, "numpy_dtype", dtype)), None
+    return str(dtype.numpy_dtype), None
 
 
 def _arrow_kind(arrow_type: pa.DataType) -> tuple[str, Json]:
@@ -61,6 +71,8 @@ def _arrow_kind(arrow_type: pa.DataType) -> tuple[str, Json]:
 
 def _numpy_type(dtype: Any) -> str:
     """Return a dtype's string if pandas would know it by that, else ``object``."""
+    if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
+        return "string" if dtype.storage == "pyarrow" else f"string[{dtype.storage}]"
     try:
         known = pd.api.types.pandas_dtype(str(dtype))
     except (TypeError, ValueError, NotImplementedError):

@@ -58,10 +58,10 @@ def view_host(owner: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
     count
         How many there are.
     """
-    dtype = np.dtype(dtype)
+    kind: np.dtype[Any] = np.dtype(dtype)
     if count == 0:
-        return np.empty(0, dtype)
-    if owner.size < count * dtype.itemsize:
-        raise ValueError(f"{count} elements of {dtype} do not fit in {owner.size} bytes")
-    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(owner.ptr)
-    return np.frombuffer(raw, dtype)
+        return np.empty(0, kind)
+    if owner.size < count * kind.itemsize:
+        raise ValueError(f"{count} elements of {kind} do not fit in {owner.size} bytes")
+    raw = (ctypes.c_char * (count * kind.itemsize)).from_address(owner.ptr)
+    return np.frombuffer(memoryview(raw), kind)

@@ -130,7 +130,8 @@ def to_arrow(column, t):
     if pa.types.is_null(t):
         return pa.nulls(size)
     if pa.types.is_boolean(t):
-        values = np.frombuffer(foreign(column.data()), "bool")[offset : offset + size]
+        bytes_ = foreign(column.data()) or pa.py_buffer(b"")
+        values = np.frombuffer(bytes_, "bool")[offset : offset + size]
         valid = np.unpackbits(np.frombuffer(mask, "uint8"), bitorder="little") if mask else None
         missing = None if valid is None else valid[offset : offset + size] == 0
         return pa.array(values, pa.bool_(), mask=missing)

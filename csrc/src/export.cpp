@@ -320,7 +320,7 @@ device_array to_arrow_device(cudf::table_view const& table,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
 {
-  auto const columns = std::vector<cudf::column_view>(table.begin(), table.end());
+  auto const columns = std::span<cudf::column_view const>{table.begin(), table.end()};
   auto tree          = detail::build_tree(
     columns, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
       auto const first = builder.add_nodes(columns.size());

@@ -57,7 +57,7 @@ bool has_mask_in_struct(ArrowSchema const& schema, ArrowArray const& array)
  *
  * libcudf reads masks in aligned words. A mask can be adopted from any word on, so the rows
  * between the start of the word and the first row that arrived are taken along; without a mask
- * every pointer moves freely and nothing is.
+ * every pointer moves freely and nothing is. Nor is it for no rows, whose buffers may be missing.
  */
 row_range choose_rows(ArrowSchema const& schema,
                       ArrowArray const& array,
@@ -78,12 +78,13 @@ class importer {
   {
   }
 
-  std::unique_ptr<cudf::column> column(ArrowSchema const& schema,
+  std::unique_ptr<cudf::column> column(parsed_tree const& types,
+                                       ArrowSchema const& schema,
                                        ArrowArray const& array,
                                        row_range const& rows,
                                        column_path const& path)
   {
-    auto const type = parse_type(schema);
+    auto const& type = types.type;
     if (type.column.id() == cudf::type_id::EMPTY) {
       return std::make_unique<cudf::column>(
         type.column, rows.num_rows(), no_buffer(), no_buffer(), rows.num_rows());
@@ -105,10 +106,11 @@ class importer {
         auto [data, children] = strings(array, rows, *type.row, path);
         return make(std::move(data), std::move(children));
       }
-      case cudf::type_id::LIST: return make(no_buffer(), list(schema, array, rows, path));
-      case cudf::type_id::STRUCT: return make(no_buffer(), fields(schema, array, rows, path));
+      case cudf::type_id::LIST: return make(no_buffer(), list(types, schema, array, rows, path));
+      case cudf::type_id::STRUCT:
+        return make(no_buffer(), fields(types, schema, array, rows, path));
       case cudf::type_id::DICTIONARY32:
-        return make(no_buffer(), dictionary(schema, array, rows, path));
+        return make(no_buffer(), dictionary(types, schema, array, rows, path));
       default: return make(values(array, rows, type.column));
     }
   }
@@ -134,8 +136,12 @@ class importer {
     return aligned ? take(memory, size) : copy_bytes(memory, size, where_);
   }
 
-  [[nodiscard]] std::pair<rmm::device_buffer, cudf::size_type> validity(ArrowArray const& array,
-                                                                        row_range const& rows) const
+  struct mask_buffer {
+    rmm::device_buffer mask;
+    cudf::size_type null_count;
+  };
+
+  [[nodiscard]] mask_buffer validity(ArrowArray const& array, row_range const& rows) const
   {
     if (!has_mask(array) || rows.size == 0) { return {no_buffer(), 0}; }
     auto const whole      = rows.begin == array.offset && rows.size == array.length;
@@ -204,9 +210,16 @@ class importer {
                                                                   type_row const& row,
                                                                   column_path const& path) const
   {
-    auto children = children_t{};
-    if (rows.storage_size() == 0) { return {no_buffer(), std::move(children)}; }
-    auto const type    = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    auto children   = children_t{};
+    auto const type = row.format == "U" ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    if (rows.storage_size() == 0) {
+      // Nothing but an offset tells large strings from others, so one is made.
+      if (type == cudf::type_id::INT64) {
+        children.push_back(std::make_unique<cudf::column>(
+          cudf::data_type{type}, 1, zeros(sizeof(std::int64_t), where_), no_buffer(), 0));
+      }
+      return {no_buffer(), std::move(children)};
+    }
     auto [column, end] = offsets(array, rows, type, true, path);
     if (end > 0 && array.buffers[2] == nullptr) {
       fail_invalid(path, "no data buffer found, " + std::to_string(end) + " bytes expected");
@@ -215,7 +228,8 @@ class importer {
     return {take(array.buffers[2], end), std::move(children)};
   }
 
-  children_t list(ArrowSchema const& schema,
+  children_t list(parsed_tree const& types,
+                  ArrowSchema const& schema,
                   ArrowArray const& array,
                   row_range const& rows,
                   column_path const& path)
@@ -235,12 +249,16 @@ class importer {
       children.push_back(std::move(column));
     }
     // Offsets count from the element's first row, so none may be left before it.
-    children.push_back(this->column(
-      *schema.children[0], element, {element.offset, element.length, 0}, column_path{path, "[]"}));
+    children.push_back(this->column(types.children[0],
+                                    *schema.children[0],
+                                    element,
+                                    {element.offset, element.length, 0},
+                                    column_path{path, "[]"}));
     return children;
   }
 
-  children_t fields(ArrowSchema const& schema,
+  children_t fields(parsed_tree const& types,
+                    ArrowSchema const& schema,
                     ArrowArray const& array,
                     row_range const& rows,
                     column_path const& path)
@@ -251,15 +269,17 @@ class importer {
       auto const& child = *array.children[i];
       // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
       // before the ones that arrived are rows of the child like others, their nulls counted.
-      children.push_back(column(field,
+      children.push_back(column(types.children[static_cast<std::size_t>(i)],
+                                field,
                                 child,
                                 {child.offset + rows.storage_begin(), rows.storage_size(), 0},
-                                column_path{path, field.name == nullptr ? "" : field.name}));
+                                column_path{path, field.name}));
     }
     return children;
   }
 
-  children_t dictionary(ArrowSchema const& schema,
+  children_t dictionary(parsed_tree const& types,
+                        ArrowSchema const& schema,
                         ArrowArray const& array,
                         row_range const& rows,
                         column_path const& path)
@@ -267,7 +287,8 @@ class importer {
     auto const& keys = *array.dictionary;
     auto children    = children_t{};
     children.push_back(indices(schema, array, rows));
-    children.push_back(column(*schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
+    children.push_back(
+      column(types.children[0], *schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
     return children;
   }
 
@@ -375,6 +396,7 @@ std::unique_ptr<cudf::column> upload(std::unique_ptr<cudf::column> const& column
 
 /// Columns of the whole array, each with its own rows of it.
 struct column_source {
+  parsed_tree const* types;
   ArrowSchema const* schema;
   ArrowArray const* array;
   std::int64_t begin;
@@ -393,7 +415,7 @@ std::vector<imported_column> import_columns(std::vector<column_source> const& so
   result.reserve(sources.size());
   for (auto const& source : sources) {
     auto const rows = choose_rows(*source.schema, *source.array, source.begin, source.size);
-    auto storage    = builder.column(*source.schema, *source.array, rows, source.path);
+    auto storage = builder.column(*source.types, *source.schema, *source.array, rows, source.path);
     if (where.host && has_gpu()) { storage = upload(storage, where.stream, mr); }
     result.push_back({std::move(storage),
                       static_cast<cudf::size_type>(rows.skew),
@@ -451,13 +473,13 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
 {
   using namespace detail;
   check_present(array);
-  auto const top  = column_path{};
-  auto const path = column_path{top, schema.name == nullptr ? "" : schema.name};
-  validate(schema, array->array, path);
+  auto const top   = column_path{};
+  auto const path  = column_path{top, schema.name};
+  auto const types = validate(schema, array->array, path);
   auto const where = open(*array, stream, mr);
   // The struct is moved, but what it points to stays where it is.
   auto const root = array->array;
-  auto columns    = import_columns({{&schema, &root, 0, root.length, path}}, array, where, mr);
+  auto columns = import_columns({{&types, &schema, &root, 0, root.length, path}}, array, where, mr);
   return std::move(columns.front());
 }
 
@@ -468,11 +490,11 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
 {
   using namespace detail;
   check_present(array);
-  auto const top = column_path{};
-  validate(schema, array->array, top);
-  if (std::string_view{schema.format} != "+s") {
+  auto const top   = column_path{};
+  auto const types = validate(schema, array->array, top);
+  if (types.type.column.id() != cudf::type_id::STRUCT) {
     fail_invalid(top,
-                 "the Arrow type '" + std::string{parse_type(schema).row->arrow} +
+                 "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");
   }
   auto const where = open(*array, stream, mr);
@@ -480,13 +502,15 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
 
   auto const root = array->array;
   auto sources    = std::vector<column_source>{};
+  sources.reserve(types.children.size());
   for (std::int64_t i = 0; i < root.n_children; ++i) {
     auto const& field = *schema.children[i];
-    sources.push_back({&field,
+    sources.push_back({&types.children[static_cast<std::size_t>(i)],
+                       &field,
                        root.children[i],
                        root.offset,
                        root.length,
-                       column_path{top, field.name == nullptr ? "" : field.name}});
+                       column_path{top, field.name}});
   }
   return {import_columns(sources, array, where, mr), static_cast<cudf::size_type>(root.length)};
 }

@@ -126,7 +126,8 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
                                 " children, and no pointers to them, found"};
   }
   ArrowSchemaView view{};
-  ArrowError error{};
+  ArrowError error;  // 1 KiB, of which this clears what is read
+  ArrowErrorInit(&error);
   if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
     throw std::invalid_argument{ArrowErrorMessage(&error)};
   }

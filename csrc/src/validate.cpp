@@ -52,7 +52,9 @@ void check_sizes(ArrowArray const& array, column_path const& path)
                                 " expected: import it as a stream of smaller arrays");
   }
   if (array.offset > max_end - array.length) {
-    fail_invalid(path, "offset and length overflow 64 bits together");
+    fail_invalid(path,
+                 "offset " + std::to_string(array.offset) + " and length " +
+                   std::to_string(array.length) + " found, which overflow an address");
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,
@@ -83,16 +85,17 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   }
 }
 
-void check_tree(ArrowSchema const& schema,
-                ArrowArray const& array,
-                column_path const& path,
-                int depth)
+parsed_tree check_tree(ArrowSchema const& schema,
+                       ArrowArray const& array,
+                       column_path const& path,
+                       int depth)
 {
   if (depth > max_depth) {
     fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
   }
   if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
-  auto const type = supported_type(schema, path);
+  auto result      = parsed_tree{supported_type(schema, path), {}};
+  auto const& type = result.type;
   check_sizes(array, path);
   check_buffers(type, array, path);
 
@@ -105,12 +108,12 @@ void check_tree(ArrowSchema const& schema,
     fail_invalid(path, "a null array of children found");
   }
   auto const is_list = type.column.id() == cudf::type_id::LIST;
+  result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
-    auto const* name         = child_schema.name == nullptr ? "" : child_schema.name;
-    auto const child_path    = column_path{path, is_list ? "[]" : name};
+    auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
     if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
-    check_tree(child_schema, *array.children[i], child_path, depth + 1);
+    result.children.push_back(check_tree(child_schema, *array.children[i], child_path, depth + 1));
     if (!is_list && array.children[i]->length < array.offset + array.length) {
       fail_invalid(child_path,
                    std::to_string(array.children[i]->length) + " rows found, at least " +
@@ -123,13 +126,14 @@ void check_tree(ArrowSchema const& schema,
                                              : "a dictionary found, none expected");
   }
   if (array.dictionary != nullptr) {
-    check_tree(*schema.dictionary, *array.dictionary, path, depth + 1);
+    result.children.push_back(check_tree(*schema.dictionary, *array.dictionary, path, depth + 1));
   }
+  return result;
 }
 
 }  // namespace
 
-void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{ check_tree(schema, array, path, 0); }
+parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{ return check_tree(schema, array, path, 0); }
 
 }  // namespace cudf_arrow_bridge::detail

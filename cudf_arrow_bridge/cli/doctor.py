@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``doctor``: what this machine has, and what works on it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import metadata
+
+from cudf_arrow_bridge.cli import exits, report
+from cudf_arrow_bridge.cli.bridge import driver_answers, load, one_line
+from cudf_arrow_bridge.display import size
+
+PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow", "nanoarrow", "cuda-bindings")
+FLAVOURS = ("", "-cu12", "-cu13")
+HEADINGS = (
+    report.Heading("Probe", "word"),
+    report.Heading("Status", "word"),
+    report.Heading("Found"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of a probe; `status` is ok, no (not there, which is fine) or failed."""
+
+    probe: str
+    status: str
+    detail: str
+
+
+class NotHereError(Exception):
+    """Something a machine need not have."""
+
+
+def run(*, as_json: bool = False) -> int:
+    """Run every probe and show what it found.
+
+    Parameters
+    ----------
+    as_json : bool, optional
+        Print JSON instead of a table.
+
+    Returns
+    -------
+    int
+        0 if the bridge works on this machine, else 1.
+    """
+    findings = examine()
+    if as_json:
+        report.show_json({"findings": [asdict(finding) for finding in findings]})
+    else:
+        cells = [(finding.probe, finding.status, finding.detail) for finding in findings]
+        report.console().print(report.table("This machine", HEADINGS, cells))
+    works = not any(finding.status == "failed" for finding in findings)
+    return exits.OK if works else exits.FAILED
+
+
+def examine() -> list[Finding]:
+    """Probe everything; a probe that fails is a finding like any other."""
+    return [
+        found("platform", lambda: f"Python {platform.python_version()}, {platform.platform()}"),
+        found("cudf-arrow-bridge", own_version),
+        *(found(name, partial(version, name)) for name in PACKAGES),
+        found("CUDA driver", driver),
+        found("devices", devices),
+        found("round trip of a frame", tiny_trip),
+        found("computing on frames", compute),
+    ]
+
+
+def found(probe: str, ask: Callable[[], str]) -> Finding:
+    """Ask, and take every answer."""
+    try:
+        return Finding(probe, "ok", ask())
+    except NotHereError as absence:
+        return Finding(probe, "no", str(absence))
+    except Exception as error:
+        return Finding(probe, "failed", one_line(error))
+
+
+def installed(name: str) -> metadata.Distribution:
+    """Find a package under its plain name or that of a CUDA flavour."""
+    for flavour in FLAVOURS:
+        try:
+            return metadata.distribution(name + flavour)
+        except metadata.PackageNotFoundError:
+            continue
+    raise NotHereError("not installed")
+
+
+def version(name: str) -> str:
+    """Name the installed package and its version."""
+    package = installed(name)
+    return f"{package.version} ({package.metadata['Name']})"
+
+
+def own_version() -> str:
+    """Name this package's version, and what it was built against."""
+    from cudf_arrow_bridge import _build_info as built
+
+    return (
+        f"{built.VERSION}, built against libcudf {built.LIBCUDF_VERSION}, CUDA {built.CUDA_MAJOR}"
+    )
+
+
+def driver() -> str:
+    """Ask the driver for the CUDA version it supports."""
+    if not driver_answers():
+        raise NotHereError("none that answers: frames live in the CPU's memory here")
+    from cuda.bindings import driver as cuda
+
+    status, number = cuda.cuDriverGetVersion()
+    if status != cuda.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"cuDriverGetVersion: {status.name}")
+    return f"supports CUDA {number // 1000}.{number % 1000 // 10}"
+
+
+def devices() -> str:
+    """Name the devices."""
+    if not driver_answers():
+        raise NotHereError("none")
+    from cuda.bindings import driver as cuda
+
+    def ask(answer: tuple[object, ...]) -> object:
+        status, *values = answer
+        if status != cuda.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(str(status))
+        return values[0]
+
+    names = []
+    for index in range(int(str(ask(cuda.cuDeviceGetCount())))):
+        device = ask(cuda.cuDeviceGet(index))
+        name = ask(cuda.cuDeviceGetName(128, device))
+        label = name.rstrip(b"\0").decode() if isinstance(name, bytes) else str(name)
+        memory = int(str(ask(cuda.cuDeviceTotalMem(device))))
+        names.append(f"{index}: {label}, {size(memory)}")
+    if not names:
+        raise NotHereError("a driver but no device")
+    return "; ".join(names)
+
+
+def tiny_trip() -> str:
+    """Send three rows across and back."""
+    bridge = load()
+    import pyarrow as pa
+
+    from cudf_arrow_bridge.cli import compare
+    from cudf_arrow_bridge.cli.consumers import consume
+    from cudf_arrow_bridge.display import device
+
+    batch = pa.record_batch({"number": [1, None, 3], "text": ["a", "", None]})
+    exported = bridge.to_arrow_device(bridge.from_arrow_device(batch))
+    seen, consumer = consume(exported)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        wrong = compare.difference(column, seen.column(name))
+        if wrong:
+            raise RuntimeError(f"column {name}: {wrong}")
+    return f"in {device(exported)} memory, read by {consumer}"
+
+
+def compute() -> str:
+    """Add numbers with cuDF, which takes a GPU."""
+    if not load().has_gpu():
+        raise NotHereError("needs a GPU; frames here can be made, handed over and taken back")
+    import cudf
+
+    total = cudf.Series([1, 2, 3]).sum()
+    if total != 6:
+        raise RuntimeError(f"1 + 2 + 3 gave {total}")
+    return "works"

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``inspect``: how a file's columns would cross."""
+
+from __future__ import annotations
+
+from cudf_arrow_bridge.cli import exits, report
+from cudf_arrow_bridge.cli.bridge import BridgeError, load
+from cudf_arrow_bridge.cli.readers import ReadError, open_source
+from cudf_arrow_bridge.cli.report import Heading
+from cudf_arrow_bridge.display import count, printable
+
+HEADINGS = (
+    Heading("Column"),
+    Heading("Arrow type"),
+    Heading("cuDF type"),
+    Heading("Crossing", "word"),
+    Heading("Note"),
+)
+
+
+def run(file: str, *, as_json: bool = False) -> int:
+    """Show a file's schema and what the type table says of it.
+
+    Parameters
+    ----------
+    file : str
+        Its path.
+    as_json : bool, optional
+        Print JSON instead of a table.
+
+    Returns
+    -------
+    int
+        The exit code: 0 also if there are columns that cannot cross.
+    """
+    try:
+        load(frames=False)
+        source = open_source(file)
+        schema, rows = source.schema()
+    except BridgeError as error:
+        report.complain(str(error))
+        return exits.FAILED
+    except ReadError as error:
+        report.complain(str(error))
+        return exits.UNREADABLE
+    from cudf_arrow_bridge.types import describe
+
+    fates = [(field, describe(field.type)) for field in schema]
+    if as_json:
+        columns = [
+            {"name": printable(field.name), "arrow_type": str(field.type),
+             "cudf_type": fate.cudf_type, "crossing": fate.how, "note": fate.note}
+            for field, fate in fates
+        ]  # fmt: skip
+        report.show_json({"file": file, "format": source.format, "rows": rows, "columns": columns})
+        return exits.OK
+    size = "rows not known before reading" if rows is None else count(rows, "row")
+    title = f"{printable(file)} ({source.format}, {size})"
+    cells = [
+        (printable(field.name), str(field.type), fate.cudf_type, fate.how, fate.note)
+        for field, fate in fates
+    ]
+    report.console().print(report.table(title, HEADINGS, cells))
+    return exits.OK

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files the commands understand, told apart by their first bytes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_ROWS = 2**31 - 1
+CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2")
+
+
+class ReadError(Exception):
+    """A file that cannot be used; the message is one line for a person."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable file.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    format : str
+        ``parquet``, ``arrow-file``, ``arrow-stream`` or ``csv``.
+    """
+
+    path: Path
+    format: str
+
+    def schema(self) -> tuple[pa.Schema, int | None]:
+        """Read the schema, and the number of rows where the file's metadata states it."""
+        with readable(self.path):
+            return SCHEMAS[self.format](self.path)
+
+    def table(self, rows: int | None = None) -> pa.Table:
+        """Read the first `rows` rows, or all of them."""
+        import pyarrow as pa
+
+        with readable(self.path):
+            table = pa.Table.from_batches(*READERS[self.format](self.path, rows))
+        return table if rows is None else table.slice(0, rows)
+
+
+def open_source(name: str) -> Source:
+    """Look at a file and tell its format.
+
+    Parameters
+    ----------
+    name : str
+        Path of the file.
+
+    Raises
+    ------
+    ReadError
+        If there is no such file, or it is none that the commands can read.
+    """
+    path = Path(name)
+    with readable(path):
+        if path.is_dir():
+            raise ReadError(f"{name}: is a directory; name the files in it")
+        if path.exists() and not path.is_file():
+            raise ReadError(f"{name}: is not a regular file")
+        with path.open("rb") as file:
+            head = file.read(8)
+        if not head:
+            raise ReadError(f"{name}: the file is empty")
+        return Source(path, sniff(path, head))
+
+
+def sniff(path: Path, head: bytes) -> str:
+    """Tell the format from the first bytes, and CSV from the name."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"ARROW1"):
+        return "arrow-file"
+    if head.startswith(b"\xff\xff\xff\xff"):
+        return "arrow-stream"
+    if head.startswith(b"PARE"):
+        raise ReadError(f"{path}: an encrypted Parquet file")
+    if head.startswith(b"FEA1"):
+        raise ReadError(f"{path}: Feather version 1; write it again as version 2")
+    if path.name.lower().endswith(CSV_ENDINGS):
+        return "csv"
+    raise ReadError(f"{path}: neither Parquet, Arrow IPC nor (by its name) CSV")
+
+
+def one_batch(table: pa.Table, name: str) -> pa.RecordBatch:
+    """Join a table's chunks, since an Arrow array crosses the border in one piece.
+
+    Raises
+    ------
+    ReadError
+        If the table does not fit into one cuDF frame.
+    """
+    import pyarrow as pa
+
+    if table.num_rows > MAX_ROWS:
+        raise ReadError(
+            f"{name}: {table.num_rows:,} rows, more than the {MAX_ROWS:,} that a cuDF column"
+            " holds; take part of them with --rows"
+        )
+    if table.num_columns == 0:
+        raise ReadError(f"{name}: no columns")
+    columns = []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        try:
+            joined = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        except pa.ArrowException as error:
+            raise ReadError(
+                f"{name}: column {field.name!r} does not fit into one Arrow array ({error});"
+                " take part of it with --rows"
+            ) from None
+        columns.append(joined)
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while reading into one line."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise ReadError(f"{path}: no such file") from None
+    except (OSError, pa.ArrowException, UnicodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise ReadError(f"{path}: cannot be read: {' '.join(reason.split())}") from None
+
+
+def _until(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | None
+) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    """Collect batches until there are enough rows."""
+    taken: list[pa.RecordBatch] = []
+    have = 0
+    for batch in batches:
+        taken.append(batch)
+        have += batch.num_rows
+        if rows is not None and have >= rows:
+            break
+    return taken, schema
+
+
+def _parquet(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        if rows is None:
+            table = file.read()
+            return table.to_batches(), table.schema
+        return _until(file.iter_batches(batch_size=min(rows, 2**20)), file.schema_arrow, rows)
+
+
+def _arrow_file(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    import pyarrow as pa
+
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
+    return _until(batches, reader.schema, rows)
+
+
+def _arrow_stream(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    import pyarrow as pa
+
+    reader = pa.ipc.open_stream(pa.memory_map(str(path)))
+    return _until(reader, reader.schema, rows)
+
+
+def _csv(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    from pyarrow import csv
+
+    if rows is None:
+        # Unlike the reader below, this one settles a column's type on the whole file.
+        table = csv.read_csv(path)
+        return table.to_batches(), table.schema
+    with csv.open_csv(path) as reader:
+        return _until(reader, reader.schema, rows)
+
+
+def _parquet_schema(path: Path) -> tuple[pa.Schema, int | None]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.schema_arrow, file.metadata.num_rows
+
+
+def _arrow_file_schema(path: Path) -> tuple[pa.Schema, int | None]:
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).schema, None
+
+
+def _arrow_stream_schema(path: Path) -> tuple[pa.Schema, int | None]:
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.memory_map(str(path))).schema, None
+
+
+def _csv_schema(path: Path) -> tuple[pa.Schema, int | None]:
+    from pyarrow import csv
+
+    with csv.open_csv(path) as reader:
+        return reader.schema, None
+
+
+READERS: dict[str, Callable[[Path, int | None], tuple[list[pa.RecordBatch], pa.Schema]]] = {
+    "parquet": _parquet,
+    "arrow-file": _arrow_file,
+    "arrow-stream": _arrow_stream,
+    "csv": _csv,
+}
+SCHEMAS: dict[str, Callable[[Path], tuple[pa.Schema, int | None]]] = {
+    "parquet": _parquet_schema,
+    "arrow-file": _arrow_file_schema,
+    "arrow-stream": _arrow_stream_schema,
+    "csv": _csv_schema,
+}

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables for people and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from cudf_arrow_bridge import display
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from cudf_arrow_bridge.cli.trip import Trip
+
+PIPE_WIDTH = 200
+BESIDE_TYPES = 76
+NARROWEST_TYPE = 6
+COLOURS = {
+    "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
+    "unsupported": "yellow", "no": "yellow", "mismatch": "bold red", "failed": "bold red",
+}  # fmt: skip
+
+
+def console() -> Console:
+    """Make a console for stdout: no colours and a fixed width where it is no terminal."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(width=width, highlight=False, emoji=False, soft_wrap=False)
+
+
+class Heading(NamedTuple):
+    """A column of a table: ``text`` folds, ``type`` is cut on a narrow terminal."""
+
+    label: str
+    kind: Literal["text", "type", "word", "number"] = "text"
+
+
+TRIP = (
+    Heading("Column"),
+    Heading("Arrow type", "type"),
+    Heading("cuDF type", "type"),
+    Heading("Rows", "number"),
+    Heading("Nulls", "number"),
+    Heading("Bytes", "number"),
+    Heading("Device", "word"),
+    Heading("Crossing", "word"),
+    Heading("Result", "word"),
+)
+
+
+def table(
+    title: str,
+    headings: Sequence[Heading],
+    rows: Iterable[Sequence[str]],
+    room: int | None = None,
+) -> Table:
+    """Make a table; nothing in it is taken for markup.
+
+    Parameters
+    ----------
+    title : str
+        What stands above it.
+    headings : sequence of Heading
+        The columns.
+    rows : iterable of sequence of str
+        The cells.
+    room : int, optional
+        Where to cut the names of types.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(
+        title=Text(title, "bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for label, kind in headings:
+        cut = kind == "type" and room is not None
+        made.add_column(
+            Text(label),
+            justify="right" if kind == "number" else "left",
+            no_wrap=cut or kind in ("number", "word"),
+            overflow="ellipsis" if cut else "fold",
+            max_width=room if cut else None,
+            min_width=len(label) if kind in ("number", "word") else None,
+        )
+    for row in rows:
+        made.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in row))
+    return made
+
+
+def show_trip(to: Console, trip: Trip) -> None:
+    """Print what became of one file."""
+    rows = [
+        (
+            c.name,
+            c.arrow_type,
+            c.cudf_type,
+            f"{c.rows:,}",
+            f"{c.nulls:,}",
+            "-" if c.bytes is None else display.size(c.bytes),
+            c.device or "-",
+            c.crossing or "-",
+            c.result,
+        )
+        for c in trip.columns
+    ]
+    title = f"{display.printable(trip.file)} ({trip.format})"
+    room = max(NARROWEST_TYPE, (to.width - BESIDE_TYPES) // 2) if to.is_terminal else None
+    to.print(table(title, TRIP, rows, room))
+    for note in trip.notes:
+        plain(to, f"Note: {note}")
+    for column in trip.columns:
+        what = column.crossing if column.result == "match" else column.result
+        if column.note:
+            plain(to, f"{what}: {column.name} ({column.arrow_type}): {column.note}")
+    times = ", ".join(f"{name} {duration(taken)}" for name, taken in trip.seconds.items())
+    plain(to, f"Time: {times}.")
+    if trip.consumer:
+        plain(to, f"Imported on the way by {trip.consumer}.")
+    matched = sum(column.result == "match" for column in trip.columns)
+    plain(to, f"{matched} of {display.count(len(trip.columns), 'column')} crossed and matched.")
+
+
+def plain(to: Console, line: str) -> None:
+    """Print a line as it is."""
+    to.print(line, markup=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """Print one line on stderr."""
+    print(f"cudf-arrow-bridge: {display.printable(message)}", file=sys.stderr)
+
+
+def show_json(document: Any) -> None:
+    """Print a document for programs."""
+    print(json.dumps(document, indent=2))
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.1f} ms"
+    return f"{seconds * 1e6:.0f} µs"

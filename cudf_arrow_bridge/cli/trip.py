@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One file's way across the bridge and back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from cudf_arrow_bridge import display
+from cudf_arrow_bridge.cli import compare
+from cudf_arrow_bridge.cli.bridge import one_line
+from cudf_arrow_bridge.cli.consumers import consume
+from cudf_arrow_bridge.cli.readers import Source, one_batch
+from cudf_arrow_bridge.types import describe
+
+STEPS = ("read", "frame", "export", "consume", "back", "compare")
+LIMITS = (NotImplementedError, OverflowError)
+
+Step = Callable[[str], None]
+
+
+@dataclass
+class Column:
+    """What became of one column; `result` is match, mismatch, unsupported or failed."""
+
+    name: str
+    arrow_type: str
+    cudf_type: str
+    rows: int
+    nulls: int
+    bytes: int | None = None
+    device: str | None = None
+    crossing: str | None = None
+    result: str = "failed"
+    note: str = ""
+
+
+@dataclass
+class Trip:
+    """What became of one file; `seconds` has a number for each step that was finished."""
+
+    file: str
+    format: str
+    rows: int
+    consumer: str | None = None
+    columns: list[Column] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def results(self) -> set[str]:
+        """Collect what happened to the columns."""
+        return {column.result for column in self.columns}
+
+
+@dataclass
+class Crossed:
+    """The same table at each stage."""
+
+    exported: Any
+    consumed: pa.RecordBatch
+    returned: pa.RecordBatch
+    consumer: str
+    seconds: dict[str, float]
+
+
+def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> Trip:
+    """Take a file across and back, and compare.
+
+    Parameters
+    ----------
+    bridge : module
+        `cudf_arrow_bridge`.
+    source : Source
+        The file.
+    rows : int, optional
+        Take only so many rows.
+    step : callable
+        Told the name of each step that begins.
+
+    Returns
+    -------
+    Trip
+        With one `Column` for each column of the file, in the file's order.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read or does not fit into one frame.
+    """
+    seconds: dict[str, float] = {}
+    with timed(seconds, "read", step):
+        batch = one_batch(source.table(rows), str(source.path))
+    trip = Trip(str(source.path), source.format, batch.num_rows)
+    trip.columns = [expectation(f, c) for f, c in zip(batch.schema, batch.columns, strict=True)]
+
+    expected, crossed, kept = batch, None, list(range(batch.num_columns))
+    unique = len(set(batch.schema.names)) == batch.num_columns
+    if bridge.has_gpu() and source.format == "parquet" and unique:
+        try:
+            crossed = cross(bridge, partial(read_on_gpu, source, rows), step)
+            expected = as_read_by_cudf(batch)
+        except Exception as error:
+            trip.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
+    if crossed is None:
+        crossed, kept = cross_what_can(bridge, batch, trip, step)
+    if crossed is None:
+        trip.seconds = seconds
+        return trip
+
+    trip.consumer = crossed.consumer
+    trip.seconds = seconds | crossed.seconds
+    with timed(trip.seconds, "compare", step):
+        judge(trip.columns, expected, kept, crossed)
+    return trip
+
+
+def cross_what_can(
+    bridge: ModuleType, batch: pa.RecordBatch, trip: Trip, step: Step
+) -> tuple[Crossed | None, list[int]]:
+    """Cross with all columns or, if that fails, with those that can cross alone."""
+    everything = first_of_each_name(batch.schema.names)
+    for index in set(range(batch.num_columns)) - set(everything):
+        column = trip.columns[index]
+        column.result, column.note = "unsupported", "a frame holds one column of each name"
+    if len(everything) == batch.num_columns:
+        try:
+            return cross(bridge, partial(bridge.from_arrow_device, batch), step), everything
+        except Exception as error:
+            whole = error
+    kept = []
+    for index in everything:
+        # Without the schema's metadata: it may speak of columns that are not in this batch.
+        single = batch.select([index]).replace_schema_metadata(None)
+        try:
+            cross(bridge, partial(bridge.from_arrow_device, single), step)
+            kept.append(index)
+        except Exception as error:
+            refuse(trip.columns[index], single.schema.types[0], error)
+    if kept and len(kept) < batch.num_columns:
+        rest = batch.select(kept).replace_schema_metadata(None)
+        if batch.schema.metadata:
+            trip.notes.append("crossed without the file's schema metadata")
+        try:
+            return cross(bridge, partial(bridge.from_arrow_device, rest), step), kept
+        except Exception as error:
+            whole = error
+    for index in kept:
+        trip.columns[index].note = f"crosses alone, but not with the others: {one_line(whole)}"
+    return None, kept
+
+
+def first_of_each_name(names: list[str]) -> list[int]:
+    """Leave out columns that bear a name for the second time."""
+    return [index for index, name in enumerate(names) if name not in names[:index]]
+
+
+def cross(bridge: ModuleType, make_frame: Callable[[], Any], step: Step) -> Crossed:
+    """Make a frame, export it, let a consumer read it, and take it back."""
+    seconds: dict[str, float] = {}
+    with timed(seconds, "frame", step):
+        frame = make_frame()
+    with timed(seconds, "export", step):
+        exported = bridge.to_arrow_device(frame)
+    with timed(seconds, "consume", step):
+        consumed, consumer = consume(exported)
+    with timed(seconds, "back", step):
+        returned = bridge.from_arrow_device(exported)
+    again, _ = consume(bridge.to_arrow_device(returned))
+    return Crossed(exported, consumed, again, consumer, seconds)
+
+
+def expectation(field: pa.Field, array: pa.Array) -> Column:
+    """Start the report of a column from the file and the type table."""
+    name = display.printable(field.name)
+    cudf_type = describe(field.type).cudf_type
+    return Column(name, str(field.type), cudf_type, len(array), array.null_count)
+
+
+def refuse(column: Column, kind: pa.DataType, error: Exception) -> None:
+    """Tell a limit from a failure: a TypeError is a limit only if the type table says so."""
+    known = isinstance(error, TypeError) and describe(kind).how == "unsupported"
+    column.result = "unsupported" if known or isinstance(error, LIMITS) else "failed"
+    column.note = one_line(error)
+
+
+def judge(
+    columns: list[Column], expected: pa.RecordBatch, kept: list[int], crossed: Crossed
+) -> None:
+    """Fill in the report of the columns that crossed."""
+    names = [expected.schema.names[index] for index in kept]
+    order = positions(names, crossed.consumed.schema.names)
+    back = positions(names, crossed.returned.schema.names)
+    parts = crossed.exported.children
+    for index, here, there in zip(kept, order, back, strict=True):
+        column, source = columns[index], expected.column(index)
+        if here is None or there is None:
+            column.result, column.note = "failed", "missing from what came back"
+            continue
+        found, part = crossed.consumed.column(here), parts[here]
+        column.bytes = part.nbytes
+        column.device = display.device(crossed.exported)
+        column.cudf_type = describe(found.type).cudf_type
+        column.crossing = display.crossing(part.buffers())
+        if column.device == "CPU" and not compare.stored_inside(found, source):
+            column.crossing = "converted"
+        wrong = compare.difference(source, found, may_become)
+        if not wrong:
+            wrong = compare.difference(source, crossed.returned.column(there), may_become)
+            wrong = wrong and f"on the way back, {wrong}"
+        column.result = "mismatch" if wrong else "match"
+        column.note = wrong or what_changed(source.type, found.type)
+
+
+def what_changed(before: pa.DataType, after: pa.DataType) -> str:
+    """Explain a conversion; of what is shared there is nothing to say."""
+    fate = describe(before)
+    notes = [] if compare.same_type(before, after) else [f"leaves as {after}"]
+    if fate.how == "converted" and fate.note:
+        notes.append(fate.note)
+    return "; ".join(notes)
+
+
+def positions(wanted: list[str], found: list[str]) -> list[int | None]:
+    """Find columns; an index that was among them may have moved to the end."""
+    if found == wanted:
+        return list(range(len(found)))
+    return [
+        found.index(name) if found.count(name) == 1 and wanted.count(name) == 1 else None
+        for name in wanted
+    ]
+
+
+def may_become(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether the second type is what cuDF makes of the first.
+
+    That is so if the type table makes the same cuDF type of both. Of a dictionary cuDF keeps the
+    indices as small as they can be, and inside lists and structs only the values. A frame's column
+    of nothing but nulls is one of strings.
+    """
+    if pa.types.is_null(left):
+        return bool(pa.types.is_string(right))
+    if pa.types.is_dictionary(left):
+        if pa.types.is_dictionary(right):
+            return bool(right.index_type.bit_width <= left.index_type.bit_width)
+        return compare.same_type(left.value_type, right, may_become)
+    before, after = describe(left), describe(right)
+    return bool(before.how != "unsupported" and before.cudf_type == after.cudf_type)
+
+
+def read_on_gpu(source: Source, rows: int | None) -> Any:
+    """Read with cuDF's own Parquet reader."""
+    import cudf
+
+    return cudf.read_parquet(str(source.path), nrows=rows)
+
+
+def as_read_by_cudf(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Take from the file's columns what cuDF's reader does not keep."""
+    columns = [c.cast(compare.without_reader_losses(c.type)) for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+@contextmanager
+def timed(seconds: dict[str, float], name: str, step: Step) -> Iterator[None]:
+    """Announce a step and note how long it takes."""
+    step(name)
+    start = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - start

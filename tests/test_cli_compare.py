@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.cli.compare import (
+    difference,
+    same_type,
+    stored_inside,
+    without_reader_losses,
+)
+
+NAN = float("nan")
+A = {"a": NAN, "b": [1]}
+STRUCT = pa.struct([("a", pa.float64()), ("b", pa.list_(pa.int32()))])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "row"),
+    [
+        (pa.array([1, 2, 3]), pa.array([1, 2, 4]), 2),
+        (pa.array([1, None, 3]), pa.array([1, 0, 3]), 1),
+        (pa.array([0.0, 1.0]), pa.array([-0.0, 1.0]), 0),
+        (pa.array([NAN]), pa.array([None], pa.float64()), 0),
+        (pa.array(["a", ""]), pa.array(["a", None]), 1),
+        (pa.array([[1], []]), pa.array([[1], None]), 1),
+        (pa.array([[1, 2], [3]]), pa.array([[1], [2, 3]]), 0),
+        (pa.array([A] * 2, STRUCT), pa.array([A, {"a": NAN, "b": []}], STRUCT), 1),
+        (pa.array(["x", "y"]).dictionary_encode(), pa.array(["x", "z"]).dictionary_encode(), 1),
+        (pa.array([True, None, False]), pa.array([True, None, True]), 2),
+    ],
+)  # fmt: skip
+def test_the_first_difference_is_named(left, right, row):
+    assert difference(left, right).startswith(f"row {row}: ")
+    assert difference(left, left) == ""
+    assert difference(right, right) == ""
+    assert difference(left.slice(row), right.slice(row)).startswith("row 0: ")
+
+
+def test_nan_is_itself_everywhere():
+    for values in ([NAN], [[NAN, None]], [{"a": NAN}]):
+        assert difference(pa.array(values), pa.array(values)) == ""
+
+
+def test_what_hides_under_a_null_does_not_count():
+    mask = pa.array([False, True])
+    left = pa.StructArray.from_arrays([pa.array([1, 2])], ["a"], mask=mask)
+    right = pa.StructArray.from_arrays([pa.array([1, 9])], ["a"], mask=mask)
+    assert difference(left, right) == ""
+
+
+def test_length_and_type():
+    assert difference(pa.array([1]), pa.array([1, 2])) == "1 rows became 2"
+    assert difference(pa.array([1], pa.int8()), pa.array([1])) == "int8 became int64"
+
+
+def test_a_declared_conversion_is_followed():
+    days = pa.array([1, None], pa.date32())
+    seconds = days.cast(pa.timestamp("s"))
+
+    def declared(left, right):
+        return (left, right) == (pa.date32(), pa.timestamp("s"))
+
+    assert difference(days, seconds) == "date32[day] became timestamp[s]"
+    assert difference(days, seconds, declared) == ""
+    assert difference(days, pa.array([0, None], pa.timestamp("s")), declared).startswith("row 0: ")
+    assert difference(pa.array([[1]], pa.list_(pa.date32())),
+                      pa.array([[86400]], pa.list_(pa.timestamp("s"))), declared) == ""  # fmt: skip
+
+
+def test_a_dictionary_may_become_what_is_declared():
+    words = pa.array(["x", None, "x"]).dictionary_encode()
+    small = pa.DictionaryArray.from_arrays(words.indices.cast(pa.int8()), words.dictionary)
+    wrong = pa.array(["x", None, "y"])
+    assert difference(words, small)
+    assert difference(words, small, lambda left, right: True) == ""
+    assert difference(words, words.dictionary_decode(), lambda left, right: True) == ""
+    assert difference(words, wrong, lambda left, right: True).startswith("row 2: ")
+    assert difference(words, wrong.dictionary_encode(), lambda left, right: True).startswith(
+        "row 2"
+    )
+
+
+def test_types():
+    item = pa.list_(pa.field("item", pa.int8()))
+    element = pa.list_(pa.field("element", pa.int8(), nullable=False))
+    assert same_type(item, element)
+    assert same_type(pa.struct([("x", item)]), pa.struct([("x", element)]))
+    assert not same_type(pa.struct([("x", item)]), pa.struct([("y", item)]))
+    assert not same_type(pa.timestamp("s", "UTC"), pa.timestamp("s"))
+    assert not same_type(pa.decimal128(4, 2), pa.decimal128(5, 2))
+    plain = pa.dictionary(pa.int32(), pa.string())
+    assert not same_type(plain, pa.dictionary(pa.int32(), pa.string(), ordered=True))
+    assert not same_type(plain, pa.dictionary(pa.int8(), pa.string()))
+
+
+def test_memory_of_a_slice_is_inside_and_of_a_copy_is_not():
+    for array in (
+        pa.array([1, None, 3]),
+        pa.array(["a", None, "ccc"]),
+        pa.array([[1], None, [2, 3]]),
+        pa.array(["a", None, "a"]).dictionary_encode(),
+    ):
+        assert stored_inside(array.slice(1), array)
+        copy = pa.concat_arrays([array, array])
+        assert not stored_inside(copy, array)
+    indices = pa.array([0, 1], pa.int32())
+    one, other = (
+        pa.DictionaryArray.from_arrays(indices, pa.array(values))
+        for values in (["a", "b"], ["a", "b"])
+    )
+    assert not stored_inside(one, other), "the dictionary's memory counts"
+
+
+def test_what_cudfs_parquet_reader_drops():
+    given = pa.struct(
+        [("a", pa.dictionary(pa.int32(), pa.string())), ("b", pa.list_(pa.timestamp("us", "UTC")))]
+    )
+    kept = pa.struct([("a", pa.string()), ("b", pa.list_(pa.timestamp("us")))])
+    assert without_reader_losses(given) == kept

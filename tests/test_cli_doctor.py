@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+from importlib import metadata
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge
+from cudf_arrow_bridge.__main__ import main
+from cudf_arrow_bridge.cli import doctor
+
+PROBES = [
+    "platform", "cudf-arrow-bridge", "cudf", "libcudf", "pylibcudf", "rmm", "pyarrow", "nanoarrow",
+    "cuda-bindings", "CUDA driver", "devices", "round trip of a frame", "computing on frames",
+]  # fmt: skip
+
+
+def findings(capsys):
+    code = main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    return code, {finding["probe"]: finding for finding in found}
+
+
+def test_a_healthy_machine(capsys):
+    code, found = findings(capsys)
+    assert code == 0, found
+    assert list(found) == PROBES
+    assert found["pyarrow"]["detail"] == f"{metadata.version('pyarrow')} (pyarrow)"
+    assert found["round trip of a frame"]["status"] == "ok"
+    gpu = "ok" if cudf_arrow_bridge.has_gpu() else "no"
+    assert {found[probe]["status"] for probe in PROBES[-4:-2] + PROBES[-1:]} == {gpu}
+
+
+def test_the_table_holds_every_probe(capsys):
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert all(probe in out for probe in PROBES)
+
+
+@pytest.mark.parametrize("function", ["to_arrow_device", "from_arrow_device", "has_gpu"])
+def test_a_broken_bridge_is_reported(function, monkeypatch, capsys):
+    def broken(*args, **kwargs):
+        raise RuntimeError("worn out\nand more")
+
+    monkeypatch.setattr(cudf_arrow_bridge, function, broken)
+    code, found = findings(capsys)
+    assert code == 1
+    probe = "computing on frames" if function == "has_gpu" else "round trip of a frame"
+    assert (found[probe]["status"], found[probe]["detail"]) == ("failed", "worn out and more")
+
+
+def test_wrong_values_are_reported(monkeypatch, capsys):
+    genuine = cudf_arrow_bridge.from_arrow_device
+
+    def altered(source, *args, **kwargs):
+        wrong = pa.record_batch({"number": [1, None, 4], "text": ["a", "", None]})
+        return genuine(wrong if isinstance(source, pa.RecordBatch) else source, *args, **kwargs)
+
+    monkeypatch.setattr(cudf_arrow_bridge, "from_arrow_device", altered)
+    code, found = findings(capsys)
+    assert code == 1
+    assert found["round trip of a frame"]["detail"] == "column number: row 2: 3 became 4"
+
+
+def test_a_missing_package_is_no_failure(monkeypatch, capsys):
+    genuine = metadata.distribution
+
+    def absent(name):
+        if name == "nanoarrow":
+            raise metadata.PackageNotFoundError(name)
+        return genuine(name)
+
+    monkeypatch.setattr(metadata, "distribution", absent)
+    code, found = findings(capsys)
+    assert code == 0
+    assert (found["nanoarrow"]["status"], found["nanoarrow"]["detail"]) == ("no", "not installed")
+
+
+def test_the_cuda_version_is_read_right(monkeypatch):
+    from cuda.bindings import driver as cuda
+
+    monkeypatch.setattr(doctor, "driver_answers", lambda: True)
+    success = cuda.CUresult.CUDA_SUCCESS
+    monkeypatch.setattr(cuda, "cuDriverGetVersion", lambda: (success, 12090))
+    monkeypatch.setattr(cuda, "cuDeviceGetCount", lambda: (success, 2))
+    monkeypatch.setattr(cuda, "cuDeviceGet", lambda index: (success, index))
+    monkeypatch.setattr(cuda, "cuDeviceGetName", lambda size, device: (success, b"GPU X\0\0\0"))
+    monkeypatch.setattr(cuda, "cuDeviceTotalMem", lambda device: (success, 80_000_000_000))
+    assert doctor.driver() == "supports CUDA 12.9"
+    assert doctor.devices() == "0: GPU X, 80.0 GB; 1: GPU X, 80.0 GB"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Import and exit of the package, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge._load import check_release
+
+TESTS = Path(__file__).parent
+
+
+def run(code, *options):
+    """Run code in a new interpreter; return its exit status and all that it wrote."""
+    path = [str(Path(bridge.__file__).parents[1]), str(TESTS)]
+    preamble = (
+        f"import sys, os; sys.path[:0] = {path!r}; os.environ['RAPIDS_NO_INITIALIZE'] = '1'\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-W", "error", *options, "-c", preamble + textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        env=os.environ | {"RAPIDS_NO_INITIALIZE": "1"},
+        check=False,
+    )
+    return result.returncode, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("built", "found"),
+    [
+        ("26.10.02", "26.10.02"),
+        ("26.10.02", "26.10.00"),
+        ("26.10.02", "26.10.0a12"),
+        ("26.4", "26.04.1"),
+    ],
+)
+def test_releases_that_fit(built, found):
+    check_release(built, found)
+
+
+@pytest.mark.parametrize("found", ["26.08.00", "26.12.00", "25.10.02", "27.10"])
+def test_another_release_is_refused_by_both_versions(found):
+    with pytest.raises(ImportError, match=rf"26\.10\.02.*{found}"):
+        check_release("26.10.02", found)
+
+
+def test_importing_beside_another_libcudf_says_so():
+    status, output = run("""
+        import libcudf
+        libcudf.__version__ = "26.12.01"
+        try:
+            import cudf_arrow_bridge
+        except ImportError as error:
+            print(error)
+    """)
+    assert status == 0
+    assert "26.12.01" in output
+    assert "26.10" in output
+    assert output.count("\n") == 1
+
+
+def test_cudf_is_not_imported_until_frames_are():
+    status, output = run("""
+        import cudf_arrow_bridge as bridge
+        import pyarrow as pa
+        bridge.from_arrow_device(pa.array([1]), to="pylibcudf")
+        assert "cudf" not in sys.modules
+    """)
+    assert (status, output) == (0, "")
+
+
+LIVE = """
+    import pyarrow as pa, nanoarrow.device, threading
+    import cudf_arrow_bridge as bridge
+    array = pa.array([{"a": "x", "b": [1, None]}, None] * 100)
+    column = bridge.from_arrow_device(array, to="pylibcudf", kind="column")
+    exported = bridge.to_arrow_device(column)
+    capsules = exported.__arrow_c_device_array__()
+"""
+ENDINGS = {
+    "columns and exports": "",
+    "a consumer": "back = pa.array(exported)",
+    "a consumer without its source": "back = pa.array(exported); del exported, column, array",
+    "moved children": "part = nanoarrow.device.c_device_array(exported).array.child(0)",
+    "a cycle": "cycle = [exported, capsules]; cycle.append(cycle)",
+    "an attribute of a module": "sys.kept = (pa.array(exported), column, capsules)",
+    "a thread that holds all": """
+thread = threading.Thread(target=lambda held: None, args=((exported, column),), daemon=True)
+thread.start()
+""",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_exit_with_live_objects_is_silent(ending):
+    assert run(textwrap.dedent(LIVE) + textwrap.dedent(ending)) == (0, "")

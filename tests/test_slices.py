@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices made on both sides of the border, in parents and in children, one after the other."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+import samples
+from peers import Producer, assert_same, column_from, forget_null_counts, nodes, read, struct_of
+
+import cudf_arrow_bridge as bridge
+
+NESTED_TYPES = [
+    pytest.param(type_, nesting, id=f"{type_}-{nesting}")
+    for type_ in samples.TYPES
+    for nesting in samples.NESTINGS
+    if samples.can_nest(type_, nesting)
+]
+TRIPS = [
+    ([(0, 137)], [(0, 137)], [(0, 137)]),
+    ([(1, 130)], [(0, 130)], [(7, 100)]),
+    ([(9, 128)], [(9, 100)], [(0, 100)]),
+    ([(33, 100)], [(31, 60), (1, 50)], [(9, 33)]),
+    ([(31, 65)], [(2, 0)], [(0, 0)]),
+    ([(5, 130), (3, 120)], [(64, 50)], [(1, 8)]),
+]
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+def test_slices_add_up_across_the_border(type_, nesting, nulls):
+    """Arrow's slice, then libcudf's, then Arrow's, over children that are slices too."""
+    for inner in ((), (9, 1), (32, 33)):
+        base = samples.nest(type_, nesting, samples.MANY, nulls, inner)
+        for before, between, after in TRIPS:
+            array = samples.cut(base, before)
+            for edit in (None, forget_null_counts):
+                arrived = column_from(Producer(array, edit))
+                column = samples.cut_column(
+                    arrived, between, lambda start, size, a=array: a.slice(start, size).null_count
+                )
+                back = read(bridge.to_arrow_device(column))
+                expected = samples.cut(samples.cut(array, between), after)
+                assert_same(samples.cut(back, after), expected)
+
+
+@pytest.mark.parametrize("offset", samples.OFFSETS)
+def test_rows_kept_before_a_slice_do_not_show(offset):
+    """Up to 31 rows before the first one may be kept for the sake of the mask, but no more."""
+    array = pa.array([i if i % 3 else None for i in range(200)]).slice(offset, 90)
+    column = column_from(array)
+    assert (column.size(), column.offset()) == (90, offset % 32)
+    assert column.null_count() == array.null_count
+    assert column.data().size == (90 + offset % 32) * 8
+
+
+@pytest.mark.parametrize("offset", samples.OFFSETS)
+@pytest.mark.parametrize("nulls", ["none", "some"])
+def test_the_exported_offset_is_below_a_byte(offset, nulls):
+    column = samples.column_of(samples.values(pa.int16(), samples.MANY, nulls), [(offset, 40)])
+    exported = bridge.to_arrow_device(column)
+    _, capsule = exported.__arrow_c_device_array__()
+    assert struct_of(capsule).array.offset == (offset % 8 if nulls == "some" else 0)
+
+
+@pytest.mark.parametrize("nesting", samples.NESTINGS)
+@pytest.mark.parametrize("nulls", samples.NULLS)
+def test_null_counts_hold_at_every_level(nesting, nulls):
+    """What is said of nulls is the truth, or that nobody counted."""
+    base = samples.nest(pa.int32(), nesting, samples.MANY, nulls)
+    for offset in samples.OFFSETS:
+        arrived = column_from(base.slice(offset, 60))
+        _, capsule = bridge.to_arrow_device(arrived).__arrow_c_device_array__()
+        for node in nodes(struct_of(capsule).array):
+            if not node.buffers[0]:
+                assert node.null_count == 0
+            elif node.null_count != -1:
+                assert node.null_count == zeros_in(node)
+
+
+def zeros_in(node):
+    size = node.offset + node.length
+    bits = pa.foreign_buffer(node.buffers[0], -(-size // 8))
+    valid = pa.Array.from_buffers(pa.bool_(), size, [None, bits]).slice(node.offset)
+    return valid.false_count
+
+
+def test_a_slice_of_a_slice_of_a_table():
+    base = samples.values(samples.NESTED[-1], samples.MANY, "some")
+    struct = pa.StructArray.from_arrays([base, base.slice(0)], ["0", "1"])
+    batch = pa.RecordBatch.from_struct_array(struct.slice(9).slice(24))
+    table = bridge.from_arrow_device(batch, to="pylibcudf")
+    columns = [
+        samples.cut_column(c, [(7, 50)], lambda start, size: batch[0].slice(start, size).null_count)
+        for c in table.columns()
+    ]
+    back = pa.record_batch(bridge.to_arrow_device(plc.Table(columns)))
+    back.validate(full=True)
+    assert back.equals(batch.slice(7, 50))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `stream=` takes. Host memory needs no stream, so any can be given without a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from peers import assert_same, column_from, read
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.streams import stream_handle
+
+
+class Protocol:
+    def __cuda_stream__(self):
+        return (0, 42)
+
+
+class PropertyProtocol:
+    __cuda_stream__ = (0, 42)
+
+
+class Both(Protocol):
+    ptr = 7
+
+
+STREAMS = [
+    pytest.param(None, 0, id="none"),
+    pytest.param(0, 0, id="the default stream"),
+    pytest.param(42, 42, id="a handle"),
+    pytest.param(Protocol(), 42, id="__cuda_stream__"),
+    pytest.param(PropertyProtocol(), 42, id="__cuda_stream__ as a property"),
+    pytest.param(SimpleNamespace(ptr=42), 42, id="cupy"),
+    pytest.param(SimpleNamespace(cuda_stream=42), 42, id="torch"),
+    pytest.param(SimpleNamespace(handle=ctypes.c_void_p(42)), 42, id="numba"),
+    pytest.param(Both(), 42, id="the protocol before attributes"),
+]
+
+
+@pytest.mark.parametrize(("stream", "handle"), STREAMS)
+def test_handles(stream, handle, monkeypatch):
+    monkeypatch.delenv("CUDF_PER_THREAD_STREAM", raising=False)
+    assert stream_handle(stream) == handle
+
+
+@pytest.mark.parametrize(("value", "handle"), [("1", 2), ("0", 0)])
+def test_none_is_cudfs_default_stream(value, handle, monkeypatch):
+    monkeypatch.setenv("CUDF_PER_THREAD_STREAM", value)
+    assert stream_handle(None) == handle
+    assert stream_handle(0) == 0
+
+
+@pytest.mark.parametrize("stream", ["0", 1.0, True, object(), SimpleNamespace(ptr="x")], ids=repr)
+def test_what_is_no_stream_is_refused(stream):
+    array = pa.array([1])
+    with pytest.raises(TypeError, match="a stream of type"):
+        bridge.from_arrow_device(array, stream=stream, to="pylibcudf")
+    with pytest.raises(TypeError, match="a stream of type"):
+        bridge.to_arrow_device(column_from(array), stream=stream)
+
+
+@pytest.mark.parametrize(("stream", "handle"), STREAMS)
+def test_host_memory_crosses_on_any_stream(stream, handle):
+    array = pa.array([True, None, False])
+    column = column_from(array, stream=stream)
+    exported = bridge.to_arrow_device(column, stream=stream)
+    assert_same(read(exported), array)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses prove that nothing was copied: Arrow's, libcudf's and those that we report agree."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+import samples
+from host import spans
+from peers import DeviceOnly, column_from, nodes, read, struct_of
+
+import cudf_arrow_bridge as bridge
+
+#: Rows in whole words of masks, so that pyarrow's bitmaps can be shared from any of these.
+WHOLE_WORDS = (0, 32, 64)
+
+
+def arrow_buffers(array):
+    """Addresses of pyarrow's buffers, depth first; 0 for one without bytes."""
+    if pa.types.is_null(array.type):
+        return []
+    found = [buffer.address if buffer else 0 for buffer in array.buffers()]
+    if pa.types.is_dictionary(array.type):
+        found += arrow_buffers(array.dictionary)
+    return found
+
+
+def ours(exported):
+    return [buffer.address for buffer in exported.buffers()]
+
+
+def shared(type_):
+    """Whether no buffer of a type is converted on the way."""
+    if pa.types.is_nested(type_):
+        return all(shared(type_.field(i).type) for i in range(type_.num_fields))
+    if pa.types.is_dictionary(type_):
+        return shared(type_.value_type)
+    return not pa.types.is_boolean(type_)
+
+
+def column_spans(column):
+    """Addresses of a column's memory; a set, as libcudf's order of buffers is its own."""
+    return {span.ptr for span in spans(column)}
+
+
+@pytest.mark.parametrize(
+    ("type_", "nulls"),
+    [
+        pytest.param(type_, nulls, id=f"{type_}-{nulls}")
+        for type_ in [*samples.TYPES, *samples.PARAMETRIC]
+        for nulls in samples.NULLS
+        # A list without elements has no buffers to share below its offsets.
+        if shared(type_) and not (nulls == "all" and pa.types.is_list(type_))
+    ],
+)
+def test_the_same_memory_all_the_way(type_, nulls):
+    array = samples.values(type_, samples.MANY, nulls)
+    column = column_from(array)
+    exported = bridge.to_arrow_device(column)
+    back = read(exported)
+    addresses = arrow_buffers(array)
+    assert column_spans(column) == set(addresses) - {0}
+    assert ours(exported) == addresses
+    assert arrow_buffers(back) == addresses
+    assert all(buffer.zero_copy for buffer in exported.buffers())
+    assert column_spans(column_from(back)) == column_spans(column)
+
+
+@pytest.mark.parametrize("nulls", ["none", "some"])
+@pytest.mark.parametrize(
+    "type_", [t for t in samples.PRIMITIVE if shared(t) and t.num_buffers == 2], ids=str
+)
+def test_slices_shift_the_pointers(type_, nulls):
+    width = type_.bit_width // 8
+    base = samples.values(type_, samples.MANY, nulls)
+    mask, data = (b and b.address for b in base.buffers())
+    for offset in WHOLE_WORDS:
+        column = column_from(base.slice(offset, 40))
+        exported = bridge.to_arrow_device(column)
+        expected = (mask + offset // 8 if mask else 0, data + offset * width)
+        assert tuple(ours(exported)) == expected
+        assert (column.data().ptr, column.offset()) == (expected[1], 0)
+    for offset in (7, 9, 33, 65):
+        exported = bridge.to_arrow_device(column_from(base.slice(offset, 40)))
+        back = offset % 8 if mask else 0
+        expected = (mask + offset // 8 if mask else 0, data + (offset - back) * width)
+        assert tuple(ours(exported)) == expected
+
+
+@pytest.mark.parametrize(("type_", "width"), [(pa.string(), 4), (pa.large_string(), 8)], ids=str)
+def test_sliced_strings_share_offsets_and_characters(type_, width):
+    base = samples.values(type_, samples.MANY, "none")
+    _, offsets, characters = (b and b.address for b in base.buffers())
+    for offset in samples.OFFSETS:
+        exported = bridge.to_arrow_device(column_from(base.slice(offset, 40)))
+        assert ours(exported) == [0, offsets + offset * width, characters]
+
+
+def test_bits_of_bools_are_all_that_is_converted():
+    array = samples.values(pa.struct([("0", pa.bool_()), ("1", pa.int8())]), samples.MANY, "some")
+    exported = bridge.to_arrow_device(column_from(array))
+    assert {buffer.name: buffer.zero_copy for buffer in exported.buffers()} == {
+        "validity": True,
+        "0.validity": True,
+        "0.data": False,
+        "1.validity": True,
+        "1.data": True,
+    }
+    masks = [array.buffers()[i].address for i in (0, 1, 3)]
+    assert [b.address for b in exported.buffers() if "validity" in b.name] == masks
+
+
+@pytest.mark.parametrize("offset", [1, 8, 31, 65])
+def test_compact_copies_masks_and_nothing_else(offset):
+    base = samples.values(pa.int64(), samples.MANY, "some")
+    column = samples.column_of(base, [(offset, 40)])
+    plain = bridge.to_arrow_device(column).buffers()
+    compact = bridge.to_arrow_device(column, compact=True)
+    mask, data = compact.buffers()
+    assert mask.zero_copy == (offset % 8 == 0)
+    assert (mask.address == plain[0].address) == (offset % 8 == 0)
+    assert data.zero_copy
+    assert data.address == base.buffers()[1].address + offset * 8
+    assert mask.size == 5
+    assert read(compact).equals(base.slice(offset, 40))
+
+
+@pytest.mark.parametrize("type_", [pa.int32(), pa.string(), pa.list_(pa.int8())], ids=str)
+def test_a_mask_at_an_odd_address_is_copied_and_the_rest_is_not(type_):
+    """libcudf reads masks in aligned words; Arrow doesn't promise them."""
+    base = samples.values(type_, samples.MANY, "some")
+    bits = base.buffers()[0].to_pybytes()
+    crooked = pa.py_buffer(b"\0" + bits).slice(1)
+    children = [base.values] if pa.types.is_list(type_) else []
+    buffers = [crooked, *base.buffers()[1 : type_.num_buffers]]
+    array = pa.Array.from_buffers(type_, samples.MANY, buffers, children=children)
+    column = column_from(array)
+    assert column.null_mask().ptr != crooked.address
+    found = set(arrow_buffers(array)) & column_spans(column)
+    assert found == set(arrow_buffers(array)) - {0, crooked.address}
+    assert read(bridge.to_arrow_device(column)).equals(array)
+
+
+def test_a_mask_without_nulls_stays_behind():
+    base = samples.column_of(pa.array([1, None, 3, 4]))
+    column = plc.Column(base.type(), 2, base.data(), base.null_mask(), 0, 2, [])
+    assert bridge.to_arrow_device(column).buffers()[0].address == 0
+
+
+def test_tables_share_every_column():
+    types = [type_ for type_ in samples.TYPES if shared(type_)]
+    columns = [samples.values(type_, samples.MANY, "some") for type_ in types]
+    batch = pa.record_batch(columns, [str(type_) for type_ in types])
+    exported = bridge.to_arrow_device(DeviceOnly(batch))
+    expected = [0] + [address for column in columns for address in arrow_buffers(column)]
+    assert ours(exported) == expected
+    back = pa.record_batch(exported)
+    assert [a for column in back.columns for a in arrow_buffers(column)] == expected[1:]
+    assert exported.buffers()[1].name == f"{types[0]}.validity"
+
+
+def test_the_struct_that_leaves_has_the_pointers_that_are_reported():
+    array = samples.values(samples.NESTED[-1], samples.MANY, "some")
+    exported = bridge.to_arrow_device(column_from(array))
+    _, capsule = exported.__arrow_c_device_array__()
+    found = [
+        node.buffers[i] or 0
+        for node in nodes(struct_of(capsule).array)
+        for i in range(node.n_buffers)
+    ]
+    assert found == ours(exported)
+
+
+def test_sizes_are_the_bytes_that_arrow_reads():
+    array = pa.array(["ab", None, "cde", ""] * 10)
+    exported = bridge.to_arrow_device(column_from(array))
+    assert [(b.name, b.size) for b in exported.buffers()] == [
+        ("validity", 5),
+        ("offsets", 41 * 4),
+        ("data", 50),
+    ]
+    assert exported.nbytes == 5 + 41 * 4 + 50
