@@ -17,11 +17,16 @@ namespace {
 /// Hands out what the test tells it to, and remembers what it has out.
 struct scripted_resource {
   void* next{nullptr};
-  std::multiset<void*> live;
+  std::multiset<void*> live{};
+  int strangers{0};  ///< given back without having been handed out
 
   void* allocate_sync(std::size_t, std::size_t) { return *live.insert(next); }
   void deallocate_sync(void* memory, std::size_t, std::size_t) noexcept
-  { live.erase(live.find(memory)); }
+  {
+    auto const found = live.find(memory);
+    found == live.end() ? void(++strangers) : void(live.erase(found));
+  }
+
   void* allocate(cuda::stream_ref, std::size_t bytes, std::size_t alignment)
   { return allocate_sync(bytes, alignment); }
   void deallocate(cuda::stream_ref, void* memory, std::size_t bytes, std::size_t alignment) noexcept
@@ -34,7 +39,7 @@ class Adopt : public ::testing::Test {
  protected:
   std::array<int, 4> foreign{};
   std::array<int, 4> more{};
-  scripted_resource upstream{&more, {}};
+  scripted_resource upstream{.next = &more};
   tracked source{produce(flat("int32"), {number(1)})};
   detail::foreign_share share{new detail::foreign_array{source.array.get(), true}, stream()};
 
@@ -56,6 +61,7 @@ TEST_F(Adopt, KeepsTheProducerUntilTheBufferIsFreed)
   }
   EXPECT_EQ(source.released, 1);
   EXPECT_TRUE(upstream.live.empty());
+  EXPECT_EQ(upstream.strangers, 0);
 }
 
 TEST_F(Adopt, SharesTheProducer)
@@ -101,6 +107,7 @@ TEST_F(Adopt, GetsMoreMemoryFromUpstream)
   EXPECT_EQ(upstream.live.size(), 1U);
   resource.deallocate(stream(), grown, 32, 8);
   EXPECT_TRUE(upstream.live.empty());
+  EXPECT_EQ(upstream.strangers, 0);
   EXPECT_EQ(source.released, 0);
 }
 

@@ -149,6 +149,21 @@ TEST(ImportAddresses, WithoutAMaskNothingIsKeptBeforeTheSlice)
   EXPECT_EQ(column.view().head<std::byte>(), data + 33 * 4);
 }
 
+TEST(ImportAddresses, AMaskWithoutNullsIsLeftOut)
+{
+  auto const type = flat("int32");
+  auto values     = samples(type, 40, 0);
+  values[0]       = {};
+  tracked source{produce(type, values)};
+  auto& array      = source.array->array;
+  array.offset     = 1;
+  array.length     = 39;
+  array.null_count = -1;
+  auto const view  = import_array(type, source.array).storage->view();
+  EXPECT_EQ(view.null_mask(), nullptr);
+  EXPECT_EQ(view.null_count(), 0);
+}
+
 TEST(ImportAddresses, ACrookedMaskOfAChildIsCopiedAlone)
 {
   auto const type = struct_of({flat("int64")});

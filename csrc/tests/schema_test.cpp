@@ -196,15 +196,20 @@ TEST(SchemaOfATable, IsAStructThatIsNotNullable)
   EXPECT_EQ(to_arrow_schema(cudf::table_view{}, {}, {})->n_children, 0);
 }
 
-TEST(SchemaCopy, LivesOnItsOwn)
+TEST(SharedSchema, StructsLiveOnTheirOwn)
 {
   auto const type = struct_of({flat("int8"), dictionary_of(flat("string"))});
-  auto source     = to_arrow_schema(*make_column(type, {}), {.metadata = {{"a", "1"}}});
-  auto const copy = copy_schema(*source.get());
-  source.reset();
-  expect_same_formats(*copy.get(), type);
-  EXPECT_EQ(metadata_value(*copy.get(), "a"), "1");
-  EXPECT_THROW((void)copy_schema(*source.get()), std::invalid_argument);
+  auto source = cudf_arrow_bridge::make_schema(*make_column(type, {}), {.metadata = {{"a", "1"}}});
+  auto first  = source.to_arrow();
+  auto const other = source.to_arrow();
+  EXPECT_EQ(first->children[1]->format, other->children[1]->format);
+  source               = shared_schema{};
+  auto const moved_out = unique_schema{first->children[1]};
+  first.reset();
+  expect_same_formats(*other.get(), type);
+  EXPECT_EQ(metadata_value(*other.get(), "a"), "1");
+  EXPECT_STREQ(moved_out->dictionary->format, "u");
+  EXPECT_THROW((void)source.to_arrow(), std::invalid_argument);
 }
 
 TEST(SchemaErrors, NameTheColumn)
