@@ -6,6 +6,7 @@ import pylibcudf as plc
 
 from ._schema import Schema
 from .metadata import ColumnMetadata
+from .streams import Stream
 
 class ExportedArray:
     device_type: int
@@ -18,11 +19,12 @@ class ExportedArray:
     dictionary: ExportedArray | None
     def device_array_capsule(self) -> object: ...
     def array_capsule(self) -> object: ...
+    def to_host(self, stream: Stream) -> ExportedArray: ...
     def release(self) -> None: ...
     def buffers(self) -> list[tuple[str, int, int, bool]]: ...
 
 def export_column(
-    column: plc.Column, metadata: ColumnMetadata, owner: Any, stream: int, mr: Any, compact: bool
+    column: plc.Column, metadata: ColumnMetadata, owner: Any, stream: Stream, mr: Any, compact: bool
 ) -> tuple[Schema, ExportedArray]: ...
 def export_table(
     columns: tuple[plc.Column, ...],
@@ -30,7 +32,7 @@ def export_table(
     num_rows: int,
     metadata: Mapping[bytes, bytes],
     owner: Any,
-    stream: int,
+    stream: Stream,
     mr: Any,
     compact: bool,
 ) -> tuple[Schema, ExportedArray]: ...

@@ -19,7 +19,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
 from cudf_arrow_bridge._core cimport column_metadata, shared_schema, unique_device_array
-from cudf_arrow_bridge._resources cimport resource_of
+from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 from cudf_arrow_bridge._schema cimport Schema, to_column_metadata, to_key_values
 
 
@@ -64,6 +64,14 @@ cdef class ExportedArray:
         with nogil:
             array = move(self.array.to_arrow())
         return array_to_capsule(array)
+
+    def to_host(self, stream):
+        """Bring this level and all below to host memory; wait for that."""
+        cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+        cdef _core.device_array array
+        with nogil:
+            array = self.array.to_host(c_stream)
+        return ExportedArray.wrap(array)
 
     def release(self) -> None:
         """Drop this handle's share of the tree."""
@@ -121,19 +129,21 @@ cdef class ExportedArray:
         ]
 
 
-def export_column(Column column not None, metadata, owner, uintptr_t stream, mr, bint compact):
+def export_column(Column column not None, metadata, owner, stream, mr, bint compact):
     """Export a column: its schema and its array.
 
-    `owner` is kept alive, beside the column, as long as anything made from the array is.
+    `owner` and the stream are kept alive, beside the column, as long as anything made from the
+    array is.
     """
     cdef column_view view = column.view()
     cdef column_metadata c_metadata = to_column_metadata(metadata)
     cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
+    mr = resolve_resource(mr)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
-    kept = (column, owner, mr)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+    kept = (column, owner, mr, stream)
     cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
     options.compact = compact
     with nogil:
@@ -143,7 +153,7 @@ def export_column(Column column not None, metadata, owner, uintptr_t stream, mr,
 
 
 def export_table(
-    tuple columns, list fields, size_type num_rows, metadata, owner, uintptr_t stream, mr,
+    tuple columns, list fields, size_type num_rows, metadata, owner, stream, mr,
     bint compact,
 ):
     """Export columns as a record batch: its schema and its array, likewise."""
@@ -159,10 +169,11 @@ def export_table(
     cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
+    mr = resolve_resource(mr)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
     cdef table_view view = table_view(views, num_rows)
-    kept = (columns, owner, mr)
+    kept = (columns, owner, mr, stream)
     cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
     options.compact = compact
     with nogil:

@@ -3,13 +3,17 @@ from typing import Any
 
 import pylibcudf as plc
 
+from .streams import Stream
+
 class Span:
     ptr: int
     size: int
     nbytes: int
     __cuda_array_interface__: dict[str, Any]
 
-def import_column(schema: object, array: object, stream: int, mr: Any) -> plc.Column: ...
+def import_column(
+    schema: object, array: object, stream: Stream, mr: Any, copy: bool
+) -> plc.Column: ...
 def import_table(
-    schema: object, array: object, stream: int, mr: Any
+    schema: object, array: object, stream: Stream, mr: Any, copy: bool
 ) -> tuple[list[plc.Column], int]: ...

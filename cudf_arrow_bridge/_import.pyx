@@ -16,7 +16,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
-from cudf_arrow_bridge._resources cimport resource_of
+from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 
 
 cdef class Span:
@@ -28,7 +28,7 @@ cdef class Span:
     cdef unique_ptr[device_buffer] buffer
     cdef readonly uintptr_t ptr
     cdef readonly size_t size
-    cdef object mr
+    cdef object kept
     cdef object __weakref__
 
     def __dealloc__(self):
@@ -51,14 +51,14 @@ cdef class Span:
         }
 
 
-cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object mr):
+cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
     cdef Span self = Span.__new__(Span)
     self.ptr = <uintptr_t>buffer.get().data()
     self.size = buffer.get().size()
     self.buffer = move(buffer)
-    self.mr = mr
+    self.kept = kept
     return self
 
 
@@ -75,7 +75,7 @@ cdef DataType wrap_type(data_type c_type):
     return dtype
 
 
-cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, object mr):
+cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, object kept):
     # Filled in rather than called: the constructor would check again what C++ vouches for.
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(storage.get().type())
@@ -83,41 +83,56 @@ cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type 
     self._offset = offset
     self._null_count = storage.get().null_count()
     cdef column_contents contents = storage.get().release()
-    self._data = wrap_buffer(move(contents.data), mr)
-    self._mask = wrap_buffer(move(contents.null_mask), mr)
+    self._data = wrap_buffer(move(contents.data), kept)
+    self._mask = wrap_buffer(move(contents.null_mask), kept)
     self._children = []
     cdef size_type i, child_size
     for i in range(<size_type>contents.children.size()):
         child_size = contents.children[i].get().size()
-        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, mr))
+        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, kept))
     self._num_children = <size_type>contents.children.size()
     return self
 
 
-def import_column(schema, array, uintptr_t stream, mr):
-    """Import an array; its capsule is spent, the schema's is not."""
+def import_column(schema, array, stream, mr, bint copy):
+    """Import an array; its capsule is spent, the schema's is not.
+
+    The stream and the resource are kept alive as long as any buffer of the column is.
+    """
     cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    mr = resolve_resource(mr)
+    kept = (mr, stream)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+    cdef _core.import_options options
+    options.copy = copy
     cdef _core.imported_column imported
     with nogil:
         imported = move(
-            _core.from_arrow_device_column(dereference(c_schema), c_array, c_stream, resource)
+            _core.from_arrow_device_column(
+                dereference(c_schema), c_array, options, c_stream, resource
+            )
         )
-    return wrap_column(move(imported.storage), imported.offset, imported.size, mr)
+    return wrap_column(move(imported.storage), imported.offset, imported.size, kept)
 
 
-def import_table(schema, array, uintptr_t stream, mr):
+def import_table(schema, array, stream, mr, bint copy):
     """Import a struct array as columns and a number of rows, likewise."""
     cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    mr = resolve_resource(mr)
+    kept = (mr, stream)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+    cdef _core.import_options options
+    options.copy = copy
     cdef _core.imported_table imported
     with nogil:
         imported = move(
-            _core.from_arrow_device_table(dereference(c_schema), c_array, c_stream, resource)
+            _core.from_arrow_device_table(
+                dereference(c_schema), c_array, options, c_stream, resource
+            )
         )
     cdef size_t i
     columns = []
@@ -127,7 +142,7 @@ def import_table(schema, array, uintptr_t stream, mr):
                 move(imported.columns[i].storage),
                 imported.columns[i].offset,
                 imported.columns[i].size,
-                mr,
+                kept,
             )
         )
     return columns, imported.num_rows

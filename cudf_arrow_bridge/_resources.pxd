@@ -3,4 +3,5 @@
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 
-cdef device_async_resource_ref resource_of(object mr) except *
+cdef object resolve_resource(object mr)
+cdef device_async_resource_ref resource_of(object resolved) except *

@@ -7,13 +7,18 @@ from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_devi
 from cudf_arrow_bridge cimport _core
 
 
-cdef device_async_resource_ref resource_of(object mr) except *:
-    """Resolve to the resource given, rmm's current one, or host memory without a GPU.
+cdef object resolve_resource(object mr):
+    """Resolve to the resource given, or rmm's current one; without a GPU, to None: host memory.
 
-    The caller keeps `mr` alive as long as memory of it is in use.
+    The caller keeps the result alive as long as memory of it is in use.
     """
-    if mr is None:
-        if not _core.has_gpu():
-            return _core.host_memory_resource()
-        mr = get_current_device_resource()
-    return (<DeviceMemoryResource?>mr).get_mr()
+    if mr is None and _core.has_gpu():
+        return get_current_device_resource()
+    return mr
+
+
+cdef device_async_resource_ref resource_of(object resolved) except *:
+    """Return what C++ takes for a resolved resource."""
+    if resolved is None:
+        return _core.host_memory_resource()
+    return (<DeviceMemoryResource?>resolved).get_mr()

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
+from .residency import Place
 from .spans import HostSpan, view_host
 
 __all__ = ["all_null_strings", "codes", "days_to_seconds", "decode", "sequence"]
@@ -28,10 +29,10 @@ _SECONDS_A_DAY = 86_400
 _NOTHING = pa.py_buffer(b"")
 
 
-def days_to_seconds(column: plc.Column, type_id: plc.TypeId, host: bool) -> plc.Column:
+def days_to_seconds(column: plc.Column, type_id: plc.TypeId, place: Place) -> plc.Column:
     """Return a column of days in seconds; a sliced one keeps its offset on the host."""
-    if not host:
-        return plc.unary.cast(column, plc.DataType(type_id))
+    if not place.host:
+        return plc.unary.cast(column, plc.DataType(type_id), place.stream)
     days = _values(column, np.dtype("int32"))
     seconds = np.empty(len(days), dtype="int64")
     begin = column.offset()
@@ -39,7 +40,7 @@ def days_to_seconds(column: plc.Column, type_id: plc.TypeId, host: bool) -> plc.
     return _with_data(column, type_id, seconds)
 
 
-def codes(column: plc.Column, wanted: np.dtype[Any], host: bool) -> plc.Column:
+def codes(column: plc.Column, wanted: np.dtype[Any], place: Place) -> plc.Column:
     """Return a category's codes in the unsigned type that cuDF wants.
 
     The bits of codes that are as wide already serve as they are; other widths are converted.
@@ -56,8 +57,8 @@ def codes(column: plc.Column, wanted: np.dtype[Any], host: bool) -> plc.Column:
             column.offset(),
             [],
         )
-    if not host:
-        return plc.unary.cast(column, plc.DataType(target))
+    if not place.host:
+        return plc.unary.cast(column, plc.DataType(target), place.stream)
     old = _values(column, found)
     new = np.empty(len(old), dtype=wanted)
     begin = column.offset()
@@ -66,11 +67,12 @@ def codes(column: plc.Column, wanted: np.dtype[Any], host: bool) -> plc.Column:
     return _with_data(column, target, new)
 
 
-def all_null_strings(size: int, host: bool) -> plc.Column:
+def all_null_strings(size: int, place: Place) -> plc.Column:
     """Return a string column of nulls."""
     string = plc.DataType(plc.TypeId.STRING)
-    if not host:
-        return plc.Column.from_scalar(plc.Scalar.from_py(None, string), size)
+    if not place.host:
+        nothing = plc.Scalar.from_py(None, string, place.stream)
+        return plc.Column.from_scalar(nothing, size, place.stream)
     mask = np.zeros(plc.null_mask.bitmask_allocation_size_bytes(size), dtype="uint8")
     offsets = np.zeros(size + 1, dtype="int32")
     return plc.Column(
@@ -78,20 +80,20 @@ def all_null_strings(size: int, host: bool) -> plc.Column:
     )
 
 
-def sequence(values: range, host: bool) -> plc.Column:
+def sequence(values: range, place: Place) -> plc.Column:
     """Return a range as a column."""
-    if not host:
+    if not place.host:
         start, step = (
-            plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64))
+            plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64), place.stream)
             for number in (values.start, values.step)
         )
-        return plc.filling.sequence(len(values), start, step)
+        return plc.filling.sequence(len(values), start, step, place.stream)
     return _column(
         plc.TypeId.INT64, np.arange(values.start, values.stop, values.step, dtype="int64")
     )
 
 
-def decode(column: plc.Column, values: plc.Column, host: bool) -> plc.Column:
+def decode(column: plc.Column, values: plc.Column, place: Place) -> plc.Column:
     """Return the value of each code.
 
     Parameters
@@ -100,20 +102,22 @@ def decode(column: plc.Column, values: plc.Column, host: bool) -> plc.Column:
         The codes, of any integer type. Under a null lies anything.
     values
         The dictionary: on the host, numbers, times, decimals or strings.
-    host
+    place
         Where both are.
     """
-    return _decode_host(column, values) if host else _decode_device(column, values)
+    if place.host:
+        return _decode_host(column, values)
+    return _decode_device(column, values, place.stream)
 
 
-def _decode_device(column: plc.Column, values: plc.Column) -> plc.Column:
+def _decode_device(column: plc.Column, values: plc.Column, stream: Any) -> plc.Column:
     # A gather map has no nulls: take what lies under them for what it is, out of bounds or not,
     # and mask it afterwards.
-    plain = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32))
+    plain = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32), stream)
     (taken,) = plc.copying.gather(
-        plc.Table([values]), plain, plc.copying.OutOfBoundsPolicy.NULLIFY
+        plc.Table([values]), plain, plc.copying.OutOfBoundsPolicy.NULLIFY, stream
     ).columns()
-    mask, null_count = plc.null_mask.bitmask_and([taken, column])
+    mask, null_count = plc.null_mask.bitmask_and([taken, column], stream)
     return taken.with_mask(mask if null_count else None, null_count)
 
 

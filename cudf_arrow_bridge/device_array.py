@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from . import display
+from .streams import resolve_stream
 
 if TYPE_CHECKING:
     from ._export import ExportedArray
@@ -195,6 +196,25 @@ class DeviceArray:
         On device memory, the size of each string column's data is one scalar read that waits.
         """
         return list(_walk(self._array, as_field(self._arrow_schema).type, ""))
+
+    def to_host(self, *, stream: Any = None) -> DeviceArray:
+        """Bring the array to host memory.
+
+        Waits for the copies, and once more before them if there are strings, whose sizes are data.
+
+        Parameters
+        ----------
+        stream
+            The stream that copies are enqueued on, as in `to_arrow_device`; it is made to wait for
+            the array's data.
+
+        Returns
+        -------
+        DeviceArray
+            An array in CPU memory; of an array that is there already, another handle on it.
+        """
+        array = self._array.to_host(resolve_stream(stream))
+        return DeviceArray(array, self._arrow_schema, self._kind, self._labels)
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""

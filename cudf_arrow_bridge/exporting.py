@@ -14,7 +14,7 @@ from ._frames_loader import load_frames
 from .device_array import DeviceArray
 from .metadata import ColumnMetadata, from_field
 from .sources import Source, open_source
-from .streams import stream_handle
+from .streams import Stream, resolve_stream
 
 if TYPE_CHECKING:
     from .frames import FrameParts
@@ -66,12 +66,12 @@ def to_arrow_device(
     ValueError
         If `requested_schema` could never be met, or buffers live in different places.
     """
-    result = _export(obj, stream_handle(stream), preserve_index, compact)
+    result = _export(obj, resolve_stream(stream), preserve_index, compact)
     result.check_requested(requested_schema)
     return result
 
 
-def _export(obj: Any, stream: int, preserve_index: bool | None, compact: bool) -> DeviceArray:
+def _export(obj: Any, stream: Stream, preserve_index: bool | None, compact: bool) -> DeviceArray:
     if isinstance(obj, DeviceArray):
         return obj
     if isinstance(obj, plc.Column):
@@ -81,7 +81,7 @@ def _export(obj: Any, stream: int, preserve_index: bool | None, compact: bool) -
         # Without metadata the core names the fields by their positions.
         return _table(obj.columns(), [], obj.num_rows(), {}, obj, stream, compact)
     if _is_cudf(obj):
-        return _frame(load_frames().disassemble(obj, preserve_index), stream, compact)
+        return _frame(load_frames().disassemble(obj, preserve_index, stream), stream, compact)
     return _reexport(open_source(obj), stream, compact)
 
 
@@ -96,7 +96,7 @@ def _table(
     num_rows: int,
     metadata: Mapping[bytes, bytes],
     owner: Any,
-    stream: int,
+    stream: Stream,
     compact: bool,
     labels: tuple[Any, ...] = (),
 ) -> DeviceArray:
@@ -106,7 +106,7 @@ def _table(
     return DeviceArray(array, schema, "table", labels)
 
 
-def _frame(parts: FrameParts, stream: int, compact: bool) -> DeviceArray:
+def _frame(parts: FrameParts, stream: Stream, compact: bool) -> DeviceArray:
     if parts.kind == "table":
         return _table(
             parts.columns,
@@ -124,14 +124,14 @@ def _frame(parts: FrameParts, stream: int, compact: bool) -> DeviceArray:
     return DeviceArray(array, schema, "column", parts.labels)
 
 
-def _reexport(source: Source, stream: int, compact: bool) -> DeviceArray:
+def _reexport(source: Source, stream: Stream, compact: bool) -> DeviceArray:
     """Export what another library holds, under the names it came with."""
     if source.kind(None) == "table":
-        columns, num_rows = source.import_table(stream, None)
+        columns, num_rows = source.import_table(stream, None, False)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
         metadata = schema.metadata or {}
         return _table(columns, fields, num_rows, metadata, None, stream, compact)
-    column = source.import_column(stream, None)
+    column = source.import_column(stream, None, False)
     c_schema, array = export_column(column, from_field(source.field()), None, stream, None, compact)
     return DeviceArray(array, c_schema, "column")

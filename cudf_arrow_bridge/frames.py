@@ -24,7 +24,7 @@ from .layout import Index, Kind, Layout, decode_field, decode_schema, encode_fie
 from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from .outgoing import outgoing
 from .pandas_types import pandas_type
-from .residency import is_host_memory
+from .residency import Place, place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +65,9 @@ class FrameParts:
 
 
 def disassemble(
-    obj: cudf.DataFrame | cudf.Series | cudf.Index, preserve_index: bool | None = None
+    obj: cudf.DataFrame | cudf.Series | cudf.Index,
+    preserve_index: bool | None = None,
+    stream: Any = None,
 ) -> FrameParts:
     """Take a cuDF object apart, without copying its data.
 
@@ -78,6 +80,8 @@ def disassemble(
         What becomes of the index of a frame or series. None: a RangeIndex goes into the metadata,
         any other becomes columns of the table, or is dropped where a series becomes an array.
         True: always columns, for which a series becomes a table. False: dropped.
+    stream
+        Where an index that is made for the occasion is made, as pylibcudf takes streams.
 
     Raises
     ------
@@ -85,20 +89,23 @@ def disassemble(
         If the object is none of these.
     """
     if isinstance(obj, cudf.DataFrame):
-        return _table("frame", columns_of(obj), obj.columns, obj.index, preserve_index, obj.attrs)
+        return _table(
+            "frame", columns_of(obj), obj.columns, obj.index, preserve_index, obj.attrs, stream
+        )
     if isinstance(obj, cudf.Series):
         (column,) = columns_of(obj)
         if preserve_index:
             labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-            return _table("series", [column], labels, obj.index, True, obj.attrs)
+            return _table("series", [column], labels, obj.index, True, obj.attrs, stream)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
         rows = Index([obj.index.name], range=_range(obj.index)) if keep else None
         return _array("series", column, obj.name, rows)
     if isinstance(obj, cudf.MultiIndex):
         labels = _level_labels(obj.names)
-        return _table("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), None, {})
+        rows = cudf.RangeIndex(len(obj))
+        return _table("index", columns_of(obj), labels, rows, None, {}, stream)
     if isinstance(obj, cudf.RangeIndex):
-        return _array("index", _sequence(obj, is_host_memory()), obj.name, None)
+        return _array("index", _sequence(obj, place_of(stream=stream)), obj.name, None)
     if isinstance(obj, cudf.Index):
         (column,) = columns_of(obj)
         return _array("index", column, obj.name, None)
@@ -123,6 +130,7 @@ def _table(
     index: cudf.Index,
     preserve_index: bool | None,
     attrs: dict[Any, Any],
+    stream: Any,
 ) -> FrameParts:
     names = [stringify(label) for label in labels]
     entries = [
@@ -138,7 +146,7 @@ def _table(
         rows = Index([index.name], range=_range(index))
         described = [pandas_metadata.range_entry(_range(index), index.name)]
     elif preserve_index is not False:
-        levels = _levels(index, columns)
+        levels = _levels(index, columns, stream)
         rows = Index(list(index.names), levels=list(range(len(names), len(names) + len(levels))))
         for position, (label, level) in enumerate(zip(index.names, levels, strict=True)):
             name = index_level_name(label, position, names)
@@ -169,14 +177,15 @@ def _entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
     return pandas_metadata.column_entry(name, field, *pandas_type(column.dtype))
 
 
-def _levels(index: cudf.Index, columns: Sequence[ColumnBase]) -> list[ColumnBase]:
+def _levels(index: cudf.Index, columns: Sequence[ColumnBase], stream: Any) -> list[ColumnBase]:
     if isinstance(index, cudf.RangeIndex):
-        return [_sequence(index, is_host_memory(*(column.plc_column for column in columns)))]
+        place = place_of(*(column.plc_column for column in columns), stream=stream)
+        return [_sequence(index, place)]
     return list(columns_of(index))
 
 
-def _sequence(index: cudf.RangeIndex, host: bool) -> ColumnBase:
-    return make_column(convert.sequence(_range(index), host), index.dtype)
+def _sequence(index: cudf.RangeIndex, place: Place) -> ColumnBase:
+    return make_column(convert.sequence(_range(index), place), index.dtype)
 
 
 def _range(index: cudf.RangeIndex) -> range:
@@ -197,6 +206,7 @@ def assemble_frame(
     schema: pa.Schema,
     num_rows: int,
     labels: Sequence[Any] | None = None,
+    stream: Any = None,
 ) -> cudf.DataFrame | cudf.Series:
     """Make a frame of the columns of a record batch.
 
@@ -211,6 +221,8 @@ def assemble_frame(
         The number of rows.
     labels
         The labels of :class:`FrameParts`, where the array still had them.
+    stream
+        Where conversions run, as pylibcudf takes streams.
 
     Returns
     -------
@@ -222,10 +234,10 @@ def assemble_frame(
     TypeError
         If no cuDF frame can hold a column, or two columns have the same label.
     """
-    host = is_host_memory(*columns)
+    place = place_of(*columns, stream=stream)
     layout = decode_schema(schema, labels or ())
     made = [
-        incoming(column, field, form, host)
+        incoming(column, field, form, place)
         for column, field, form in zip(columns, schema, layout.hints, strict=True)
     ]
     index = _rows(layout.index, made, num_rows)
@@ -245,7 +257,10 @@ def assemble_frame(
 
 
 def assemble_series(
-    column: plc.Column, field: pa.Field, labels: Sequence[Any] | None = None
+    column: plc.Column,
+    field: pa.Field,
+    labels: Sequence[Any] | None = None,
+    stream: Any = None,
 ) -> cudf.Series:
     """Make a series of an array.
 
@@ -257,6 +272,8 @@ def assemble_series(
         The field it came with, whose name becomes the series' unless its metadata knows better.
     labels
         The labels of :class:`FrameParts`, where the array still had them.
+    stream
+        Where conversions run, as pylibcudf takes streams.
 
     Raises
     ------
@@ -264,7 +281,7 @@ def assemble_series(
         If no cuDF series can hold the column.
     """
     name, form, rows = decode_field(field, labels or ())
-    made = incoming(column, field, form, is_host_memory(column))
+    made = incoming(column, field, form, place_of(column, stream=stream))
     return make_series(made, name, _rows(rows, [made], made.size))
 
 

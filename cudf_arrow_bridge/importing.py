@@ -9,7 +9,7 @@ import pylibcudf as plc
 
 from ._frames_loader import load_frames
 from .sources import Kind, open_source
-from .streams import stream_handle
+from .streams import resolve_stream
 
 if TYPE_CHECKING:
     import cudf
@@ -24,6 +24,7 @@ def from_arrow_device(
     mr: Any = None,
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
+    copy: bool = False,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
 
@@ -44,6 +45,9 @@ def from_arrow_device(
     kind : {"table", "column"}, optional
         What the array is. None: a table if `obj` is known to be one or its schema is a struct that
         is not nullable, as Arrow's own libraries mark record batches; else a column.
+    copy : bool
+        Copy all buffers to the current device (to host memory without a GPU) rather than adopt
+        them. Arrays of another device need it; the producer is released once that is done.
 
     Returns
     -------
@@ -62,15 +66,17 @@ def from_arrow_device(
     """
     if to not in ("cudf", "pylibcudf"):
         raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
-    handle = stream_handle(stream)
+    resolved = resolve_stream(stream)
     source = open_source(obj)
     if source.kind(kind) == "table":
-        columns, num_rows = source.import_table(handle, mr)
+        columns, num_rows = source.import_table(resolved, mr, copy)
         if to == "pylibcudf":
             # Given a number of rows, pylibcudf compares it with every column's.
             return plc.Table(columns) if columns else plc.Table(columns, num_rows)
-        return load_frames().assemble_frame(columns, source.schema(), num_rows, source.labels)
-    column = source.import_column(handle, mr)
+        return load_frames().assemble_frame(
+            columns, source.schema(), num_rows, source.labels, resolved
+        )
+    column = source.import_column(resolved, mr, copy)
     if to == "pylibcudf":
         return column
-    return load_frames().assemble_series(column, source.field(), source.labels)
+    return load_frames().assemble_series(column, source.field(), source.labels, resolved)

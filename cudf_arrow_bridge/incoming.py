@@ -24,6 +24,7 @@ from ._cudf_private import (
 from .dtypes import extension, fits, is_interval_type, leaf_dtype, storage, type_of
 from .labels import Json
 from .metadata import BRIDGE_KEY, EXTENSION_METADATA, EXTENSION_NAME
+from .residency import Place
 
 __all__ = ["incoming"]
 
@@ -60,7 +61,7 @@ _DAYS = {
 }
 
 
-def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> ColumnBase:
+def incoming(column: plc.Column, field: pa.Field, form: Json, place: Place) -> ColumnBase:
     """Return a column that came from Arrow as a cuDF column.
 
     Zero-copy, but for what cuDF cannot hold: days become seconds, codes of another width than cuDF
@@ -79,27 +80,27 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, host: bool) -> Col
         The field it came with. Its name begins the path in errors.
     form
         The hint for its dtype, ignored where it doesn't fit the field.
-    host
-        Whether the memory is the host's: then conversions run on the CPU.
+    place
+        Where conversions run.
 
     Raises
     ------
     TypeError
         If no cuDF frame can hold such a column.
     """
-    made = _hinted(column, field, form, host)
+    made = _hinted(column, field, form, place)
     if made is None:
-        made = make_column(*_incoming(column, field, None, host, field.name, True))
+        made = make_column(*_incoming(column, field, None, place, field.name, True))
     if metadata := _lasting(field):
         remember(made, metadata)
     return made
 
 
-def _hinted(column: plc.Column, field: pa.Field, form: Json, host: bool) -> ColumnBase | None:
+def _hinted(column: plc.Column, field: pa.Field, form: Json, place: Place) -> ColumnBase | None:
     if form is None or not fits(form, field.type):
         return None
     try:
-        return make_column(*_incoming(column, field, form, host, field.name, True))
+        return make_column(*_incoming(column, field, form, place, field.name, True))
     except (TypeError, ValueError, NotImplementedError):
         # The hint asks for what cuDF does not have; without it the column may do.
         return None
@@ -117,22 +118,22 @@ def _lasting(field: pa.Field) -> dict[bytes, bytes]:
 
 
 def _incoming(
-    column: plc.Column, field: pa.Field, form: Json, host: bool, path: str, top: bool
+    column: plc.Column, field: pa.Field, form: Json, place: Place, path: str, top: bool
 ) -> tuple[plc.Column, Any]:
     """Return the column as cuDF stores it, and its dtype."""
     type_id = column.type().id()
     arrow_type = storage(field.type)
     if type_id == plc.TypeId.DICTIONARY32:
-        return _dictionary(column, arrow_type, form, host, path, top)
+        return _dictionary(column, arrow_type, form, place, path, top)
     if type_id == plc.TypeId.LIST:
-        column, dtype = _list(column, arrow_type, form, host, path)
+        column, dtype = _list(column, arrow_type, form, place, path)
     elif type_id == plc.TypeId.STRUCT:
-        column, dtype = _struct(column, field, form, host, path)
+        column, dtype = _struct(column, field, form, place, path)
     elif type_id == plc.TypeId.STRING:
         dtype = leaf_dtype(form, DEFAULT_STRING_DTYPE)
     elif type_id == plc.TypeId.EMPTY:
         # As cuDF takes pa.nulls(): its default string type, and inside a nested one, object.
-        column = convert.all_null_strings(column.size(), host)
+        column = convert.all_null_strings(column.size(), place)
         dtype = leaf_dtype(form, DEFAULT_STRING_DTYPE if top else np.dtype(object))
     elif type_id in _DECIMALS:
         make, most = _DECIMALS[type_id]
@@ -140,7 +141,7 @@ def _incoming(
         dtype = make(precision, -column.type().scale())
     else:
         if type_id in _DAYS:
-            column = convert.days_to_seconds(column, _DAYS[type_id], host)
+            column = convert.days_to_seconds(column, _DAYS[type_id], place)
             type_id = _DAYS[type_id]
         if type_id not in _NUMPY:
             raise _unsupported(path, f"{field.type} as libcudf's {type_id.name}")
@@ -153,7 +154,7 @@ def _incoming(
 
 
 def _dictionary(
-    column: plc.Column, arrow_type: pa.DataType, form: Json, host: bool, path: str, top: bool
+    column: plc.Column, arrow_type: pa.DataType, form: Json, place: Place, path: str, top: bool
 ) -> tuple[plc.Column, Any]:
     codes, values = column.children()
     codes = plc.Column(
@@ -169,19 +170,19 @@ def _dictionary(
     inner = form.get("category") if isinstance(form, dict) else None
     indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
     if top and indexable and values.null_count() == 0:
-        categories = make_column(*_incoming(values, value_field, inner, host, path, False))
+        categories = make_column(*_incoming(values, value_field, inner, place, path, False))
         unknown = isinstance(form, dict) and form.get("ordered", False) is None
         ordered = None if unknown else arrow_type.ordered
         dtype = cudf.CategoricalDtype(categories, ordered)
-        return convert.codes(codes, codes_dtype(dtype), host), dtype
-    if host and values.type().id() in _NESTED:
+        return convert.codes(codes, codes_dtype(dtype), place), dtype
+    if place.host and values.type().id() in _NESTED:
         raise _unsupported(path, f"a dictionary of {arrow_type.value_type}")
-    values, dtype = _incoming(values, value_field, inner, host, path, top)
-    return convert.decode(codes, values, host), dtype
+    values, dtype = _incoming(values, value_field, inner, place, path, top)
+    return convert.decode(codes, values, place), dtype
 
 
 def _list(
-    column: plc.Column, arrow_type: pa.DataType, form: Json, host: bool, path: str
+    column: plc.Column, arrow_type: pa.DataType, form: Json, place: Place, path: str
 ) -> tuple[plc.Column, Any]:
     if pa.types.is_map(arrow_type):
         entries = pa.struct([arrow_type.key_field, arrow_type.item_field])
@@ -192,12 +193,12 @@ def _list(
         # The bytes of the several binary types.
         field = pa.field("item", pa.uint8())
     offsets, values = column.children()
-    values, dtype = _incoming(values, field, _part(form, "list"), host, f"{path}[]", False)
+    values, dtype = _incoming(values, field, _part(form, "list"), place, f"{path}[]", False)
     return _with_children(column, [offsets, values]), cudf.ListDtype(dtype)
 
 
 def _struct(
-    column: plc.Column, field: pa.Field, form: Json, host: bool, path: str
+    column: plc.Column, field: pa.Field, form: Json, place: Place, path: str
 ) -> tuple[plc.Column, Any]:
     fields = list(storage(field.type))
     names = [child.name for child in fields]
@@ -207,7 +208,7 @@ def _struct(
     interval = _part(form, "interval")
     forms = _part(form, "struct") or [interval] * len(fields)
     pairs = [
-        _incoming(child, child_field, child_form, host, f"{path}.{child_field.name}", False)
+        _incoming(child, child_field, child_form, place, f"{path}.{child_field.name}", False)
         for child, child_field, child_form in zip(column.children(), fields, forms, strict=True)
     ]
     column = _with_children(column, [child for child, _ in pairs])

@@ -4,16 +4,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ._memory import device_type, has_gpu
 
 if TYPE_CHECKING:
     import pylibcudf as plc
 
-__all__ = ["device_type", "has_gpu", "is_host_memory"]
+__all__ = ["Place", "device_type", "has_gpu", "is_host_memory", "place_of"]
 
 _ARROW_DEVICE_CPU = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where conversions run.
+
+    Attributes
+    ----------
+    host
+        Whether the memory is the host's: then they run on the CPU.
+    stream
+        Otherwise the stream that they are enqueued on, as pylibcudf takes it.
+    """
+
+    host: bool
+    stream: Any = None
+
+
+def place_of(*columns: plc.Column, stream: Any = None) -> Place:
+    """Return where conversions of columns run."""
+    return Place(is_host_memory(*columns), stream)
 
 
 def is_host_memory(*columns: plc.Column) -> bool:

@@ -15,6 +15,7 @@ from . import _import
 from ._capsules import device_array_capsule_from_array
 from ._schema import is_struct, marks_table
 from .device_array import DeviceArray, as_field, as_schema
+from .streams import Stream
 
 __all__ = ["Source", "open_source"]
 
@@ -61,13 +62,13 @@ class Source:
             return "table"
         return "table" if marks_table(self.schema_capsule) else "column"
 
-    def import_table(self, stream: int, mr: Any) -> tuple[list[plc.Column], int]:
+    def import_table(self, stream: Stream, mr: Any, copy: bool) -> tuple[list[plc.Column], int]:
         """Import the columns of a record batch, and its number of rows."""
-        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr)
+        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr, copy)
 
-    def import_column(self, stream: int, mr: Any) -> plc.Column:
+    def import_column(self, stream: Stream, mr: Any, copy: bool) -> plc.Column:
         """Import an array."""
-        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr)
+        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, copy)
 
     def schema(self) -> pa.Schema:
         """Return a record batch's schema. Spends the schema's capsule: call this last."""

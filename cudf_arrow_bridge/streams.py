@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["stream_handle"]
+__all__ = ["Stream", "resolve_stream", "stream_handle"]
 
 _LEGACY_DEFAULT = 0
 _PER_THREAD_DEFAULT = 2
@@ -49,3 +50,29 @@ def stream_handle(stream: Any) -> int:
         f"a stream of type {type(stream).__name__} found, None, an integer handle or an object "
         "with __cuda_stream__ expected"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as the bridge passes it on.
+
+    Attributes
+    ----------
+    handle
+        The value of the ``cudaStream_t``.
+    owner
+        What was given for it, kept alive for as long as anything may be enqueued on it or freed on
+        it: until the last buffer that came of the call is gone.
+    """
+
+    handle: int
+    owner: Any
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Follow the protocol by which pylibcudf takes streams."""
+        return (0, self.handle)
+
+
+def resolve_stream(stream: Any) -> Stream:
+    """Resolve whatever names a stream; see `stream_handle`."""
+    return Stream(stream_handle(stream), stream)
