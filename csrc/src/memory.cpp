@@ -23,7 +23,7 @@ struct host_resource {
   {
     auto const step = std::max(alignment, arrow_alignment);
     if (bytes > std::numeric_limits<std::size_t>::max() - step) { throw std::bad_alloc{}; }
-    auto* memory    = std::aligned_alloc(step, (bytes + step - 1) / step * step);
+    auto* memory = std::aligned_alloc(step, (bytes + step - 1) / step * step);
     if (memory == nullptr && bytes > 0) { throw std::bad_alloc{}; }
     return memory;
   }
