@@ -133,10 +133,7 @@ parsed_tree check_tree(ArrowSchema const& schema,
 }
 
 /// @return The last offset
-std::int64_t check_offsets(ArrowArray const& array,
-                           std::int64_t width,
-                           std::int64_t most,
-                           column_path const& path)
+std::int64_t check_offsets(ArrowArray const& array, std::int64_t width, column_path const& path)
 {
   if (array.length == 0) { return 0; }
   auto const read = [&](std::int64_t index) {
@@ -144,10 +141,10 @@ std::int64_t check_offsets(ArrowArray const& array,
   };
   auto const first = read(array.offset);
   auto const end   = read(array.offset + array.length);
-  if (first < 0 || end < first || end > most) {
+  if (first < 0 || end < first) {
     fail_invalid(path,
                  "offsets from " + std::to_string(first) + " to " + std::to_string(end) +
-                   " found, ascending ones from 0 to " + std::to_string(most) + " expected");
+                   " found, not negative and ascending expected");
   }
   return end;
 }
@@ -166,10 +163,18 @@ void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_
 {
   auto const& type   = types.type;
   auto const is_list = type.column.id() == cudf::type_id::LIST;
-  if (is_list) { check_offsets(array, 4, array.children[0]->length, path); }
+  if (is_list) {
+    auto const end      = check_offsets(array, 4, path);
+    auto const elements = array.children[0]->length;
+    if (end > elements) {
+      fail_invalid(path,
+                   std::to_string(elements) + " list elements found, at least " +
+                     std::to_string(end) + " expected by the offsets");
+    }
+  }
   if (type.column.id() == cudf::type_id::STRING) {
     auto const width = type.row->format == "U" ? 8 : 4;
-    auto const end   = check_offsets(array, width, std::numeric_limits<std::int64_t>::max(), path);
+    auto const end   = check_offsets(array, width, path);
     check_string_data(end, array.buffers[2], path);
   }
   if (array.dictionary != nullptr) { validate_offsets(types.children[0], *array.dictionary, path); }

@@ -196,20 +196,46 @@ TEST(SchemaOfATable, IsAStructThatIsNotNullable)
   EXPECT_EQ(to_arrow_schema(cudf::table_view{}, {}, {})->n_children, 0);
 }
 
-TEST(SharedSchema, StructsLiveOnTheirOwn)
+class SharedSchema : public ::testing::Test {
+ protected:
+  shape type{struct_of({flat("int8"), list_of(flat("string")), dictionary_of(flat("string"))})};
+  shared_schema shared{cudf_arrow_bridge::make_schema(*make_column(type, samples(type, 5, 0)),
+                                                      {.metadata = {{"a", "1"}}})};
+};
+
+TEST_F(SharedSchema, OutlivesTheHandleInEachStruct)
 {
-  auto const type = struct_of({flat("int8"), dictionary_of(flat("string"))});
-  auto source = cudf_arrow_bridge::make_schema(*make_column(type, {}), {.metadata = {{"a", "1"}}});
-  auto first  = source.to_arrow();
-  auto const other = source.to_arrow();
-  EXPECT_EQ(first->children[1]->format, other->children[1]->format);
-  source               = shared_schema{};
-  auto const moved_out = unique_schema{first->children[1]};
+  auto first  = shared.to_arrow();
+  auto second = shared.to_arrow();
+  shared      = {};
   first.reset();
-  expect_same_formats(*other.get(), type);
-  EXPECT_EQ(metadata_value(*other.get(), "a"), "1");
-  EXPECT_STREQ(moved_out->dictionary->format, "u");
-  EXPECT_THROW((void)source.to_arrow(), std::invalid_argument);
+  expect_same_formats(*second.get(), type);
+  EXPECT_EQ(metadata_value(*second.get(), "a"), "1");
+  EXPECT_THROW((void)shared.to_arrow(), std::invalid_argument);
+}
+
+TEST_F(SharedSchema, CanBeTakenApart)
+{
+  auto parent     = shared.to_arrow();
+  auto list       = unique_schema{parent->children[1]};
+  auto element    = unique_schema{list->children[0]};
+  auto dictionary = unique_schema{parent->children[2]->dictionary};
+  shared          = {};
+  parent.reset();
+  EXPECT_STREQ(list->format, "+l");
+  list.reset();
+  EXPECT_STREQ(element->format, "u");
+  EXPECT_STREQ(element->name, "item");
+  element.reset();
+  expect_same_formats(*dictionary.get(), flat("string"));
+}
+
+TEST_F(SharedSchema, MarksItsStructsAsReleased)
+{
+  auto schema = ArrowSchema{};
+  shared.to_arrow().move_to(&schema);
+  schema.release(&schema);
+  EXPECT_EQ(schema.release, nullptr);
 }
 
 TEST(SchemaErrors, NameTheColumn)
