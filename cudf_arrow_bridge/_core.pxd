@@ -82,13 +82,15 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         vector[pair[string, string]] metadata
         vector[column_metadata] children
 
-    unique_schema to_arrow_schema(
+    cdef cppclass shared_schema:
+        unique_schema to_arrow() except +libcudf_exception_handler
+
+    shared_schema make_schema(
         const column_view&, const column_metadata&
     ) except +libcudf_exception_handler
-    unique_schema to_arrow_schema(
+    shared_schema make_schema(
         const table_view&, const vector[column_metadata]&, const vector[pair[string, string]]&
     ) except +libcudf_exception_handler
-    unique_schema copy_schema(const ArrowSchema&) except +libcudf_exception_handler
 
 
 cdef extern from "cudf_arrow_bridge/memory.hpp" namespace "cudf_arrow_bridge" nogil:

@@ -25,7 +25,7 @@ def export_column(
     column: plc.Column, metadata: ColumnMetadata, owner: Any, stream: int, mr: Any, compact: bool
 ) -> tuple[Schema, ExportedArray]: ...
 def export_table(
-    columns: list[plc.Column],
+    columns: tuple[plc.Column, ...],
     fields: list[ColumnMetadata],
     num_rows: int,
     metadata: Mapping[bytes, bytes],

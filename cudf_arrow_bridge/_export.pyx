@@ -18,7 +18,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
-from cudf_arrow_bridge._core cimport column_metadata, unique_device_array, unique_schema
+from cudf_arrow_bridge._core cimport column_metadata, shared_schema, unique_device_array
 from cudf_arrow_bridge._resources cimport resource_of
 from cudf_arrow_bridge._schema cimport Schema, to_column_metadata, to_key_values
 
@@ -125,7 +125,7 @@ def export_column(Column column not None, metadata, owner, uintptr_t stream, mr,
     """
     cdef column_view view = column.view()
     cdef column_metadata c_metadata = to_column_metadata(metadata)
-    cdef unique_schema schema
+    cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
     cdef device_async_resource_ref resource = resource_of(mr)
@@ -134,24 +134,26 @@ def export_column(Column column not None, metadata, owner, uintptr_t stream, mr,
     cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
     options.compact = compact
     with nogil:
-        schema = move(_core.to_arrow_schema(view, c_metadata))
+        schema = move(_core.make_schema(view, c_metadata))
         array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
-    return Schema.adopt(schema), ExportedArray.wrap(array)
+    return Schema.wrap(move(schema)), ExportedArray.wrap(array)
 
 
 def export_table(
-    list columns, list fields, size_type num_rows, metadata, owner, uintptr_t stream, mr,
+    tuple columns, list fields, size_type num_rows, metadata, owner, uintptr_t stream, mr,
     bint compact,
 ):
     """Export columns as a record batch: its schema and its array, likewise."""
     cdef vector[column_view] views
     cdef vector[column_metadata] c_fields
+    views.reserve(len(columns))
     for column in columns:
         views.push_back((<Column?>column).view())
+    c_fields.reserve(len(fields))
     for field in fields:
         c_fields.push_back(to_column_metadata(field))
     cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
-    cdef unique_schema schema
+    cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
     cdef device_async_resource_ref resource = resource_of(mr)
@@ -161,6 +163,6 @@ def export_table(
     cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
     options.compact = compact
     with nogil:
-        schema = move(_core.to_arrow_schema(view, c_fields, c_metadata))
+        schema = move(_core.make_schema(view, c_fields, c_metadata))
         array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
-    return Schema.adopt(schema), ExportedArray.wrap(array)
+    return Schema.wrap(move(schema)), ExportedArray.wrap(array)

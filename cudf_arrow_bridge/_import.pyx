@@ -8,7 +8,7 @@ from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column, column_contents
-from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.libcudf.types cimport data_type, size_type
 from pylibcudf.types cimport DataType
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.device_buffer cimport device_buffer
@@ -62,20 +62,36 @@ cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object mr):
     return self
 
 
+# Making a DataType goes through the Python enum of type ids: slower than all the rest of a column.
+cdef dict _dtypes = {}
+
+
+cdef DataType wrap_type(data_type c_type):
+    # Type ids stay below 64, and Python keeps ints this small.
+    key = <int>c_type.id() + 64 * c_type.scale()
+    dtype = _dtypes.get(key)
+    if dtype is None:
+        dtype = _dtypes[key] = DataType.from_libcudf(c_type)
+    return dtype
+
+
 cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, object mr):
-    cdef DataType dtype = DataType.from_libcudf(storage.get().type())
-    cdef size_type null_count = storage.get().null_count()
-    cdef size_type i, child_size
+    # Filled in rather than called: the constructor would check again what C++ vouches for.
+    cdef Column self = Column.__new__(Column)
+    self._data_type = wrap_type(storage.get().type())
+    self._size = size
+    self._offset = offset
+    self._null_count = storage.get().null_count()
     cdef column_contents contents = storage.get().release()
-    children = []
+    self._data = wrap_buffer(move(contents.data), mr)
+    self._mask = wrap_buffer(move(contents.null_mask), mr)
+    self._children = []
+    cdef size_type i, child_size
     for i in range(<size_type>contents.children.size()):
         child_size = contents.children[i].get().size()
-        children.append(wrap_column(move(contents.children[i]), 0, child_size, mr))
-    data = wrap_buffer(move(contents.data), mr)
-    mask = wrap_buffer(move(contents.null_mask), mr)
-    return Column(
-        dtype, size, data, mask, null_count, offset, children, validate=False
-    )
+        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, mr))
+    self._num_children = <size_type>contents.children.size()
+    return self
 
 
 def import_column(schema, array, uintptr_t stream, mr):

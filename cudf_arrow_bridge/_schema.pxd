@@ -4,7 +4,7 @@ from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from cudf_arrow_bridge._core cimport column_metadata, unique_schema
+from cudf_arrow_bridge._core cimport column_metadata, shared_schema
 
 
 cdef column_metadata to_column_metadata(object metadata) except *
@@ -12,7 +12,7 @@ cdef vector[pair[string, string]] to_key_values(object metadata) except *
 
 
 cdef class Schema:
-    cdef unique_schema schema
+    cdef shared_schema schema
 
     @staticmethod
-    cdef Schema adopt(unique_schema& schema)
+    cdef Schema wrap(shared_schema schema)

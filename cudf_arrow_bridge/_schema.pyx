@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
 
-from cython.operator cimport dereference
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from libcpp.pair cimport pair
@@ -14,7 +13,7 @@ from cudf_arrow_bridge._core cimport (
     ARROW_FLAG_NULLABLE,
     ArrowSchema,
     column_metadata,
-    copy_schema,
+    shared_schema,
     unique_schema,
 )
 
@@ -44,17 +43,17 @@ cdef class Schema:
     """One Arrow schema, of which any number of capsules can be made."""
 
     @staticmethod
-    cdef Schema adopt(unique_schema& schema):
+    cdef Schema wrap(shared_schema schema):
         cdef Schema self = Schema.__new__(Schema)
         self.schema = move(schema)
         return self
 
     def __arrow_c_schema__(self):
-        """Export a copy as a PyCapsule."""
-        cdef unique_schema copy
+        """Make one more live `ArrowSchema`, in a capsule."""
+        cdef unique_schema schema
         with nogil:
-            copy = move(copy_schema(dereference(self.schema.get())))
-        return schema_to_capsule(copy)
+            schema = move(self.schema.to_arrow())
+        return schema_to_capsule(schema)
 
 
 def marks_table(object capsule) -> bool:

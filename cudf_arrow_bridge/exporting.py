@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
@@ -78,9 +78,8 @@ def _export(obj: Any, stream: int, preserve_index: bool | None, compact: bool) -
         schema, array = export_column(obj, ColumnMetadata(), None, stream, None, compact)
         return DeviceArray(array, schema, "column")
     if isinstance(obj, plc.Table):
-        columns = list(obj.columns())
-        fields = [ColumnMetadata(name=str(i)) for i in range(len(columns))]
-        return _table(columns, fields, obj.num_rows(), {}, obj, stream, compact)
+        # Without metadata the core names the fields by their positions.
+        return _table(obj.columns(), [], obj.num_rows(), {}, obj, stream, compact)
     if _is_cudf(obj):
         return _frame(load_frames().disassemble(obj, preserve_index), stream, compact)
     return _reexport(open_source(obj), stream, compact)
@@ -92,7 +91,7 @@ def _is_cudf(obj: Any) -> bool:
 
 
 def _table(
-    columns: list[plc.Column],
+    columns: Sequence[plc.Column],
     fields: list[ColumnMetadata],
     num_rows: int,
     metadata: Mapping[bytes, bytes],
@@ -101,7 +100,9 @@ def _table(
     compact: bool,
     labels: tuple[Any, ...] = (),
 ) -> DeviceArray:
-    schema, array = export_table(columns, fields, num_rows, metadata, owner, stream, None, compact)
+    schema, array = export_table(
+        tuple(columns), fields, num_rows, metadata, owner, stream, None, compact
+    )
     return DeviceArray(array, schema, "table", labels)
 
 

@@ -67,7 +67,8 @@ def from_arrow_device(
     if source.kind(kind) == "table":
         columns, num_rows = source.import_table(handle, mr)
         if to == "pylibcudf":
-            return plc.Table(columns, num_rows)
+            # Given a number of rows, pylibcudf compares it with every column's.
+            return plc.Table(columns) if columns else plc.Table(columns, num_rows)
         return load_frames().assemble_frame(columns, source.schema(), num_rows, source.labels)
     column = source.import_column(handle, mr)
     if to == "pylibcudf":

@@ -40,7 +40,7 @@ def test_missing_arrays_of_schema_children(path, steps):
     def edit(schema, array):
         child(schema, *steps).children = None
 
-    check(edit, ValueError, path, "schema children")
+    check(edit, ValueError, path, "children, and no pointers to them")
 
 
 @pytest.mark.parametrize("path", ["orders[].price", "kind"])

@@ -197,6 +197,15 @@ def test_the_arrow_type(name, expected):
     assert schema_of(disassemble(series(column(array, dtype)))).field(0).type == expected
 
 
+@pytest.mark.parametrize(("begin", "end"), SLICES)
+def test_the_codes_of_a_slice_reach_from_the_buffers_start_to_its_end(begin, end):
+    array, dtype = CASES["category"]
+    (made,) = disassemble(series(column(array.slice(begin, end - begin), dtype))).columns
+    codes, _ = made.children()
+    assert (made.offset(), made.size()) == (begin, end - begin)
+    assert (codes.offset(), codes.size(), codes.null_mask()) == (0, end, None)
+
+
 def test_an_interval_is_what_pandas_writes():
     source = frame({"i": column(*CASES["interval"])})
     pandas = pd.DataFrame({"i": pd.arrays.IntervalArray.from_tuples([(1, 5)], closed="left")})

@@ -24,6 +24,7 @@ from host_frames import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cudf_arrow_bridge import layout
 from cudf_arrow_bridge.frames import assemble_frame, assemble_series, disassemble
 from cudf_arrow_bridge.metadata import BRIDGE_KEY, PANDAS_KEY
 
@@ -453,6 +454,18 @@ def test_metadata_of_bottomless_depth():
         assert found.columns.tolist() == ["1", "2.5", "('t', '0')", "7"]
 
 
+def test_metadata_too_deep_to_decode(monkeypatch):
+    """From Python 3.12 on, JSON reads deeper than Python itself recurses."""
+
+    def give_up(*_):
+        raise RecursionError
+
+    monkeypatch.setattr(layout, "decode_index", give_up)
+    assert again(source()).columns.tolist() == ["1", "2.5", "('t', '0')"]
+    monkeypatch.setattr(layout, "decode_label", give_up)
+    assert again(series(numbers(), 5)).name == "5"
+
+
 def test_pyarrows_own_pandas_tables():
     own = pd.DataFrame(
         {"a": [1, 2, 3], "s": ["p", "q", "r"]},
@@ -488,3 +501,20 @@ def test_what_cudf_itself_writes():
     found = assemble_frame(parts.columns, schema, 3)
     assert found.columns.tolist() == ["a"]
     assert content(found.index) == [[5, 6, 7]]
+
+
+def test_labels_that_turned_out_equal_give_way_to_the_names():
+    parts = disassemble(frame({"a": numbers(), "b": numbers()}))
+    schema = schema_of(parts)
+    ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
+    schema = schema.with_metadata({BRIDGE_KEY: json.dumps(ours)})
+    assert assemble_frame(parts.columns, schema, 3).columns.tolist() == ["a", "b"]
+
+
+def test_a_name_that_became_two_says_nothing_of_either():
+    """Which of the two the metadata meant, nobody knows: neither gets the dtype or the index."""
+    parts = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
+    fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
+    schema = pa.schema(fields, metadata=schema_of(parts).metadata)
+    with pytest.raises(TypeError, match=r"\['i'\]"):
+        assemble_frame([parts.columns[1]] * 2, schema, 3)

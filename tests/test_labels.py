@@ -4,6 +4,7 @@ import decimal
 import enum
 import json
 import math
+import typing
 import zoneinfo
 
 import numpy as np
@@ -13,6 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cudf_arrow_bridge.labels import decode_label, encode_label, index_level_name, stringify
+
+
+class Point(typing.NamedTuple):
+    x: int
+    y: int
 
 
 class Colour(enum.IntEnum):
@@ -95,6 +101,7 @@ def test_labels_survive_json_exactly(label):
         pd.Timestamp("2020", tz=datetime.timezone(datetime.timedelta(minutes=7), "odd")),
         range(3),
         datetime.time(1, fold=1),
+        Point(1, 2),
     ],
     ids=repr,
 )

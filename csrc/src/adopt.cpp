@@ -47,6 +47,8 @@ class adopting_resource {
       return;
     }
     if (!state_->host) { (void)cudaStreamSynchronize(stream.get()); }
+    // Once the producer has freed its memory, upstream may hand out the same address.
+    state_->memory = nullptr;
     state_->owner.reset();
   }
 
@@ -74,11 +76,10 @@ rmm::device_buffer adopt(std::shared_ptr<unique_device_array> owner,
                          rmm::device_async_resource_ref mr)
 {
   if (size == 0) { return rmm::device_buffer{0, stream, mr}; }
-  auto resource =
-    adopting_resource{adoption{std::move(owner), const_cast<void*>(memory), host, mr}};
   return rmm::device_buffer{static_cast<std::size_t>(size),
                             stream,
-                            cuda::mr::any_resource<cuda::mr::device_accessible>{resource}};
+                            cuda::mr::any_resource<cuda::mr::device_accessible>{adopting_resource{
+                              adoption{std::move(owner), const_cast<void*>(memory), host, mr}}}};
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "struct_block.hpp"
+
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
@@ -27,9 +29,7 @@ enum class array_layout : std::int8_t {
 };
 
 /// One array of an exported tree: exactly what its C struct will say.
-struct array_node {
-  static constexpr std::size_t no_dictionary = 0;  ///< the root is nobody's dictionary
-
+struct array_node : tree_links {
   array_layout layout{array_layout::null};
   std::int64_t length{0};
   std::int64_t null_count{0};
@@ -37,11 +37,9 @@ struct array_node {
   std::array<void const*, 3> buffers{};
   std::array<bool, 3> converted{};
   std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
-  std::size_t first_child{0};    ///< children stand side by side in the tree
-  std::size_t num_children{0};
-  std::size_t dictionary{no_dictionary};
 
   [[nodiscard]] std::int64_t num_buffers() const noexcept;
+  void write(ArrowArray& array) const noexcept;
 };
 
 /**

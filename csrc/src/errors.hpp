@@ -19,26 +19,28 @@ class column_path {
   /// The top level.
   column_path() = default;
 
-  /// A field, or with the name "[]" the element of a list.
-  column_path(column_path const& parent, std::string_view name) : parent_{&parent}, name_{name} {}
+  /// A field, or with the name "[]" the element of a list; null: a field without a name.
+  column_path(column_path const& parent, char const* name) : parent_{&parent}, name_{name} {}
 
   [[nodiscard]] std::string to_string() const
   {
     auto path = std::string{};
-    if (parent_ != nullptr) { path = parent_->append(name_); }
+    if (parent_ != nullptr) { path = parent_->append(name()); }
     return path.empty() ? std::string{"(top level)"} : path;
   }
 
  private:
+  [[nodiscard]] std::string_view name() const { return name_ == nullptr ? "" : name_; }
+
   [[nodiscard]] std::string append(std::string_view name) const
   {
-    auto path = parent_ == nullptr ? std::string{} : parent_->append(name_);
+    auto path = parent_ == nullptr ? std::string{} : parent_->append(this->name());
     if (!path.empty() && !name.starts_with('[')) { path += '.'; }
     return path += name;
   }
 
   column_path const* parent_{nullptr};
-  std::string_view name_;
+  char const* name_{nullptr};  ///< not measured: it may be far away, and only errors need it
 };
 
 /// `Error`'s message names the column, then says what was found and what was expected.

@@ -184,24 +184,26 @@ class tree_builder {
     node.element_bits = element_bits;
   }
 
-  /// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out.
+  /// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out, and the
+  /// offset at which an empty slice stands need not be the zero that consumers expect.
   void fill_offsets(array_node& node,
                     std::optional<cudf::column_view> const& offsets,
                     std::int64_t begin,
                     std::int64_t size)
   {
     auto const width = offsets.has_value() && offsets->type().id() == cudf::type_id::INT64 ? 8 : 4;
-    if (offsets.has_value() && offsets->size() > begin + size) {
-      node.buffers[1] = offsets->head<std::byte>() + (offsets->offset() + begin) * width;
+    if (size == 0) {
+      // 8 bytes serve readers of either width: without a child nothing tells which one it was.
+      node.buffers[1]   = keep(zeros(8, where_));
+      node.converted[1] = true;
       return;
     }
-    if (size > 0) {
+    if (!offsets.has_value() || offsets->size() <= begin + size) {
       throw std::invalid_argument{std::to_string(offsets.has_value() ? offsets->size() : 0) +
                                   " offsets found, " + std::to_string(begin + size + 1) +
                                   " expected"};
     }
-    node.buffers[1]   = keep(zeros(width, where_));
-    node.converted[1] = true;
+    node.buffers[1] = offsets->head<std::byte>() + (offsets->offset() + begin) * width;
   }
 
   void fill_string(array_node& node,
@@ -318,7 +320,7 @@ device_array to_arrow_device(cudf::table_view const& table,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
 {
-  auto const columns = std::vector<cudf::column_view>(table.begin(), table.end());
+  auto const columns = std::span<cudf::column_view const>{table.begin(), table.end()};
   auto tree          = detail::build_tree(
     columns, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
       auto const first = builder.add_nodes(columns.size());

@@ -29,11 +29,6 @@ struct row_range {
   std::int64_t begin;  ///< in the array's buffers, its own offset included
   std::int64_t size;
   std::int64_t skew;
-  bool of_child{false};  ///< a struct's child has no offset to skip `skew` with: all its rows count
-
-  [[nodiscard]] std::int64_t counted_begin() const { return of_child ? storage_begin() : begin; }
-
-  [[nodiscard]] std::int64_t counted_size() const { return of_child ? storage_size() : size; }
 
   [[nodiscard]] std::int64_t storage_begin() const { return begin - skew; }
 
@@ -83,12 +78,13 @@ class importer {
   {
   }
 
-  std::unique_ptr<cudf::column> column(ArrowSchema const& schema,
+  std::unique_ptr<cudf::column> column(parsed_tree const& types,
+                                       ArrowSchema const& schema,
                                        ArrowArray const& array,
                                        row_range const& rows,
                                        column_path const& path)
   {
-    auto const type = parse_type(schema);
+    auto const& type = types.type;
     if (type.column.id() == cudf::type_id::EMPTY) {
       return std::make_unique<cudf::column>(
         type.column, rows.num_rows(), no_buffer(), no_buffer(), rows.num_rows());
@@ -110,10 +106,11 @@ class importer {
         auto [data, children] = strings(array, rows, *type.row, path);
         return make(std::move(data), std::move(children));
       }
-      case cudf::type_id::LIST: return make(no_buffer(), list(schema, array, rows, path));
-      case cudf::type_id::STRUCT: return make(no_buffer(), fields(schema, array, rows, path));
+      case cudf::type_id::LIST: return make(no_buffer(), list(types, schema, array, rows, path));
+      case cudf::type_id::STRUCT:
+        return make(no_buffer(), fields(types, schema, array, rows, path));
       case cudf::type_id::DICTIONARY32:
-        return make(no_buffer(), dictionary(schema, array, rows, path));
+        return make(no_buffer(), dictionary(types, schema, array, rows, path));
       default: return make(values(array, rows, type.column));
     }
   }
@@ -139,16 +136,19 @@ class importer {
     return aligned ? take(memory, size) : copy_bytes(memory, size, where_);
   }
 
-  [[nodiscard]] std::pair<rmm::device_buffer, cudf::size_type> validity(ArrowArray const& array,
-                                                                        row_range const& rows) const
+  struct mask_buffer {
+    rmm::device_buffer mask;
+    cudf::size_type null_count;
+  };
+
+  [[nodiscard]] mask_buffer validity(ArrowArray const& array, row_range const& rows) const
   {
     if (!has_mask(array) || rows.size == 0) { return {no_buffer(), 0}; }
-    auto const whole = rows.counted_begin() == array.offset && rows.counted_size() == array.length;
-    auto const* bits = static_cast<std::byte const*>(array.buffers[0]);
-    auto const null_count =
-      whole && array.null_count > 0
-        ? static_cast<cudf::size_type>(array.null_count)
-        : count_nulls({bits, rows.counted_begin(), rows.counted_size()}, where_);
+    auto const whole      = rows.begin == array.offset && rows.size == array.length;
+    auto const* bits      = static_cast<std::byte const*>(array.buffers[0]);
+    auto const null_count = whole && array.null_count > 0
+                              ? static_cast<cudf::size_type>(array.null_count)
+                              : count_nulls({bits, rows.begin, rows.size}, where_);
     if (null_count == 0) { return {no_buffer(), 0}; }
     auto const* first  = bits + rows.storage_begin() / 8;
     auto const on_word = rows.storage_begin() % 8 == 0 &&
@@ -228,7 +228,8 @@ class importer {
     return {take(array.buffers[2], end), std::move(children)};
   }
 
-  children_t list(ArrowSchema const& schema,
+  children_t list(parsed_tree const& types,
+                  ArrowSchema const& schema,
                   ArrowArray const& array,
                   row_range const& rows,
                   column_path const& path)
@@ -248,12 +249,16 @@ class importer {
       children.push_back(std::move(column));
     }
     // Offsets count from the element's first row, so none may be left before it.
-    children.push_back(this->column(
-      *schema.children[0], element, {element.offset, element.length, 0}, column_path{path, "[]"}));
+    children.push_back(this->column(types.children[0],
+                                    *schema.children[0],
+                                    element,
+                                    {element.offset, element.length, 0},
+                                    column_path{path, "[]"}));
     return children;
   }
 
-  children_t fields(ArrowSchema const& schema,
+  children_t fields(parsed_tree const& types,
+                    ArrowSchema const& schema,
                     ArrowArray const& array,
                     row_range const& rows,
                     column_path const& path)
@@ -262,16 +267,19 @@ class importer {
     for (std::int64_t i = 0; i < array.n_children; ++i) {
       auto const& field = *schema.children[i];
       auto const& child = *array.children[i];
-      // libcudf ignores offsets of a struct's children: theirs are folded in here.
-      children.push_back(column(field,
+      // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
+      // before the ones that arrived are rows of the child like others, their nulls counted.
+      children.push_back(column(types.children[static_cast<std::size_t>(i)],
+                                field,
                                 child,
-                                {child.offset + rows.begin, rows.size, rows.skew, true},
-                                column_path{path, field.name == nullptr ? "" : field.name}));
+                                {child.offset + rows.storage_begin(), rows.storage_size(), 0},
+                                column_path{path, field.name}));
     }
     return children;
   }
 
-  children_t dictionary(ArrowSchema const& schema,
+  children_t dictionary(parsed_tree const& types,
+                        ArrowSchema const& schema,
                         ArrowArray const& array,
                         row_range const& rows,
                         column_path const& path)
@@ -279,7 +287,8 @@ class importer {
     auto const& keys = *array.dictionary;
     auto children    = children_t{};
     children.push_back(indices(schema, array, rows));
-    children.push_back(column(*schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
+    children.push_back(
+      column(types.children[0], *schema.dictionary, keys, {keys.offset, keys.length, 0}, path));
     return children;
   }
 
@@ -387,6 +396,7 @@ std::unique_ptr<cudf::column> upload(std::unique_ptr<cudf::column> const& column
 
 /// Columns of the whole array, each with its own rows of it.
 struct column_source {
+  parsed_tree const* types;
   ArrowSchema const* schema;
   ArrowArray const* array;
   std::int64_t begin;
@@ -405,7 +415,7 @@ std::vector<imported_column> import_columns(std::vector<column_source> const& so
   result.reserve(sources.size());
   for (auto const& source : sources) {
     auto const rows = choose_rows(*source.schema, *source.array, source.begin, source.size);
-    auto storage    = builder.column(*source.schema, *source.array, rows, source.path);
+    auto storage = builder.column(*source.types, *source.schema, *source.array, rows, source.path);
     if (where.host && has_gpu()) { storage = upload(storage, where.stream, mr); }
     result.push_back({std::move(storage),
                       static_cast<cudf::size_type>(rows.skew),
@@ -463,13 +473,13 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
 {
   using namespace detail;
   check_present(array);
-  auto const top  = column_path{};
-  auto const path = column_path{top, schema.name == nullptr ? "" : schema.name};
-  validate(schema, array->array, path);
+  auto const top   = column_path{};
+  auto const path  = column_path{top, schema.name};
+  auto const types = validate(schema, array->array, path);
   auto const where = open(*array, stream, mr);
   // The struct is moved, but what it points to stays where it is.
   auto const root = array->array;
-  auto columns    = import_columns({{&schema, &root, 0, root.length, path}}, array, where, mr);
+  auto columns = import_columns({{&types, &schema, &root, 0, root.length, path}}, array, where, mr);
   return std::move(columns.front());
 }
 
@@ -480,11 +490,11 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
 {
   using namespace detail;
   check_present(array);
-  auto const top = column_path{};
-  validate(schema, array->array, top);
-  if (std::string_view{schema.format} != "+s") {
+  auto const top   = column_path{};
+  auto const types = validate(schema, array->array, top);
+  if (types.type.column.id() != cudf::type_id::STRUCT) {
     fail_invalid(top,
-                 "the Arrow type '" + std::string{parse_type(schema).row->arrow} +
+                 "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");
   }
   auto const where = open(*array, stream, mr);
@@ -492,13 +502,15 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
 
   auto const root = array->array;
   auto sources    = std::vector<column_source>{};
+  sources.reserve(types.children.size());
   for (std::int64_t i = 0; i < root.n_children; ++i) {
     auto const& field = *schema.children[i];
-    sources.push_back({&field,
+    sources.push_back({&types.children[static_cast<std::size_t>(i)],
+                       &field,
                        root.children[i],
                        root.offset,
                        root.length,
-                       column_path{top, field.name == nullptr ? "" : field.name}});
+                       column_path{top, field.name}});
   }
   return {import_columns(sources, array, where, mr), static_cast<cudf::size_type>(root.length)};
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace cudf_arrow_bridge {
@@ -21,6 +22,7 @@ struct host_resource {
   static void* allocate_sync(std::size_t bytes, std::size_t alignment = arrow_alignment)
   {
     auto const step = std::max(alignment, arrow_alignment);
+    if (bytes > std::numeric_limits<std::size_t>::max() - step) { throw std::bad_alloc{}; }
     auto* memory    = std::aligned_alloc(step, (bytes + step - 1) / step * step);
     if (memory == nullptr && bytes > 0) { throw std::bad_alloc{}; }
     return memory;

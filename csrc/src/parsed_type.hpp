@@ -6,6 +6,7 @@
 #include <cudf/types.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -14,6 +15,12 @@ struct parsed_type {
   type_row const* row;
   cudf::data_type column;    ///< libcudf's type, a decimal's scale included
   std::int64_t num_buffers;  ///< that an array of this type has
+};
+
+/// The types of a schema's levels, as `validate` found them.
+struct parsed_tree {
+  parsed_type type;
+  std::vector<parsed_tree> children;  ///< a dictionary's one child is its values
 };
 
 /**

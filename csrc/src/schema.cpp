@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
+#include "schema_tree.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/types.hpp>
@@ -10,28 +11,32 @@
 #include <nanoarrow/nanoarrow.hpp>
 
 #include <new>
+#include <span>
 
 namespace cudf_arrow_bridge {
 namespace {
 
-/// nanoarrow's builders fail only where memory does, once their arguments have been checked.
+/// nanoarrow's builder fails only where memory does, or for metadata beyond 2 GiB.
 void check(ArrowErrorCode code)
 {
   if (code == ENOMEM) { throw std::bad_alloc{}; }
-  if (code != NANOARROW_OK) { throw std::invalid_argument{"nanoarrow refused a schema's content"}; }
+  if (code != NANOARROW_OK) {
+    throw std::invalid_argument{"nanoarrow refused a schema's metadata"};
+  }
 }
 
-void set_metadata(ArrowSchema* schema, key_value_metadata const& metadata)
+std::string packed(key_value_metadata const& metadata)
 {
-  if (metadata.empty()) { return; }
-  nanoarrow::UniqueBuffer packed;
-  check(ArrowMetadataBuilderInit(packed.get(), nullptr));
+  if (metadata.empty()) { return {}; }
+  nanoarrow::UniqueBuffer buffer;
+  check(ArrowMetadataBuilderInit(buffer.get(), nullptr));
   for (auto const& [key, value] : metadata) {
-    check(ArrowMetadataBuilderAppend(packed.get(),
+    check(ArrowMetadataBuilderAppend(buffer.get(),
                                      {key.data(), static_cast<int64_t>(key.size())},
                                      {value.data(), static_cast<int64_t>(value.size())}));
   }
-  check(ArrowSchemaSetMetadata(schema, reinterpret_cast<char const*>(packed->data)));
+  return {reinterpret_cast<char const*>(buffer->data),
+          static_cast<std::size_t>(buffer->size_bytes)};
 }
 
 bool has_large_offsets(cudf::column_view const& column)
@@ -86,101 +91,139 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   }
 }
 
-void fill(ArrowSchema* schema,
-          cudf::column_view const& column,
-          column_metadata const& metadata,
-          column_path const& path);
+/// Fills the nodes of a tree from columns and their metadata.
+class schema_builder {
+ public:
+  explicit schema_builder(std::size_t num_columns)
+  {
+    tree_->nodes.reserve(num_columns + 1);
+    add_nodes(1);
+  }
 
-void fill_children(ArrowSchema* schema,
-                   std::vector<cudf::column_view> const& children,
-                   std::vector<column_metadata> const& metadata,
-                   cudf::type_id parent,
-                   column_path const& path)
-{
-  check(ArrowSchemaAllocateChildren(schema, static_cast<int64_t>(children.size())));
-  for (std::size_t i = 0; i < children.size(); ++i) {
-    auto default_metadata = column_metadata{};
-    if (i >= metadata.size()) {
-      default_metadata.name = parent == cudf::type_id::LIST ? "item" : std::to_string(i);
+  void set_column(cudf::column_view const& column,
+                  column_metadata const& metadata,
+                  column_path const& path)
+  { fill(0, column, metadata, path); }
+
+  void set_table(std::span<cudf::column_view const> columns,
+                 std::vector<column_metadata> const& fields,
+                 key_value_metadata const& metadata)
+  {
+    auto& root    = tree_->nodes.front();
+    root.format   = "+s";
+    root.metadata = packed(metadata);
+    fill_children(0, columns, fields, cudf::type_id::STRUCT, column_path{});
+  }
+
+  [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
+
+ private:
+  /// Appends nodes that stand side by side.
+  std::size_t add_nodes(std::size_t count)
+  {
+    auto const first = tree_->nodes.size();
+    tree_->nodes.resize(first + count);
+    return first;
+  }
+
+  void fill(std::size_t index,
+            cudf::column_view const& column,
+            column_metadata const& metadata,
+            column_path const& path)
+  {
+    auto const children = arrow_children(column, path);
+    if (metadata.children.size() > children.size()) {
+      fail_invalid(path,
+                   "metadata of " + std::to_string(metadata.children.size()) +
+                     " children found, at most " + std::to_string(children.size()) + " expected");
     }
-    auto const& child = i < metadata.size() ? metadata[i] : default_metadata;
-    ArrowSchemaInit(schema->children[i]);
-    fill(schema->children[i],
-         children[i],
-         child,
-         column_path{path, parent == cudf::type_id::LIST ? "[]" : child.name});
+    auto& node    = tree_->nodes[index];  // until nodes are added
+    node.name     = metadata.name;
+    node.metadata = packed(metadata.metadata);
+    node.flags    = metadata.nullable ? ARROW_FLAG_NULLABLE : 0;
+    if (column.type().id() == cudf::type_id::DICTIONARY32) {
+      auto const indices = column.child(cudf::dictionary_column_view::indices_column_index);
+      node.format        = export_row(indices.type().id()).format;
+      node.flags |= metadata.ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0;
+      auto const values              = add_nodes(1);
+      tree_->nodes[index].dictionary = values;
+      fill(values,
+           children.front(),
+           metadata.children.empty() ? column_metadata{} : metadata.children.front(),
+           path);
+      return;
+    }
+    node.format = format_of(column, metadata, path);
+    if (!children.empty()) {
+      fill_children(index, children, metadata.children, column.type().id(), path);
+    }
   }
-}
 
-void fill(ArrowSchema* schema,
-          cudf::column_view const& column,
-          column_metadata const& metadata,
-          column_path const& path)
-{
-  auto const children = arrow_children(column, path);
-  if (metadata.children.size() > children.size()) {
-    fail_invalid(path,
-                 "metadata of " + std::to_string(metadata.children.size()) +
-                   " children found, at most " + std::to_string(children.size()) + " expected");
+  void fill_children(std::size_t parent,
+                     std::span<cudf::column_view const> children,
+                     std::vector<column_metadata> const& metadata,
+                     cudf::type_id parent_type,
+                     column_path const& path)
+  {
+    auto const first                  = add_nodes(children.size());
+    tree_->nodes[parent].first_child  = first;
+    tree_->nodes[parent].num_children = children.size();
+    auto unnamed                      = column_metadata{};
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      auto const known = i < metadata.size();
+      if (!known) {
+        unnamed.name = parent_type == cudf::type_id::LIST ? "item" : std::to_string(i);
+      }
+      auto const& child = known ? metadata[i] : unnamed;
+      fill(first + i,
+           children[i],
+           child,
+           column_path{path, parent_type == cudf::type_id::LIST ? "[]" : child.name.c_str()});
+    }
   }
-  check(ArrowSchemaSetName(schema, metadata.name.c_str()));
-  schema->flags = metadata.nullable ? ARROW_FLAG_NULLABLE : 0;
-  set_metadata(schema, metadata.metadata);
 
-  if (column.type().id() == cudf::type_id::DICTIONARY32) {
-    auto const indices = column.child(cudf::dictionary_column_view::indices_column_index);
-    check(ArrowSchemaSetFormat(schema, export_row(indices.type().id()).format.data()));
-    if (metadata.ordered) { schema->flags |= ARROW_FLAG_DICTIONARY_ORDERED; }
-    check(ArrowSchemaAllocateDictionary(schema));
-    ArrowSchemaInit(schema->dictionary);
-    fill(schema->dictionary,
-         children.front(),
-         metadata.children.empty() ? column_metadata{} : metadata.children.front(),
-         path);
-    return;
-  }
-  check(ArrowSchemaSetFormat(schema, format_of(column, metadata, path).c_str()));
-  if (!children.empty()) {
-    fill_children(schema, children, metadata.children, column.type().id(), path);
-  }
-}
+  std::shared_ptr<detail::schema_tree> tree_{std::make_shared<detail::schema_tree>()};
+};
 
 }  // namespace
 
-unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)
+unique_schema shared_schema::to_arrow() const
 {
+  if (tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
   unique_schema schema;
-  ArrowSchemaInit(schema.get());
-  auto const top = column_path{};
-  fill(schema.get(), column, metadata, column_path{top, metadata.name});
+  detail::struct_block<ArrowSchema>::write(*schema.get(), tree_, 0);
   return schema;
 }
 
-unique_schema to_arrow_schema(cudf::table_view const& table,
-                              std::vector<column_metadata> const& columns,
-                              key_value_metadata const& metadata)
+shared_schema make_schema(cudf::column_view const& column, column_metadata const& metadata)
 {
-  auto const views = std::vector<cudf::column_view>(table.begin(), table.end());
+  auto builder   = schema_builder{0};
+  auto const top = column_path{};
+  builder.set_column(column, metadata, column_path{top, metadata.name.c_str()});
+  return shared_schema{std::move(builder).build()};
+}
+
+shared_schema make_schema(cudf::table_view const& table,
+                          std::vector<column_metadata> const& columns,
+                          key_value_metadata const& metadata)
+{
+  auto const views = std::span<cudf::column_view const>{table.begin(), table.end()};
   if (columns.size() > views.size()) {
     throw std::invalid_argument{"metadata of " + std::to_string(columns.size()) +
                                 " columns found, at most " + std::to_string(views.size()) +
                                 " expected"};
   }
-  unique_schema schema;
-  ArrowSchemaInit(schema.get());
-  check(ArrowSchemaSetFormat(schema.get(), "+s"));
-  check(ArrowSchemaSetName(schema.get(), ""));
-  set_metadata(schema.get(), metadata);
-  fill_children(schema.get(), views, columns, cudf::type_id::STRUCT, column_path{});
-  return schema;
+  auto builder = schema_builder{views.size()};
+  builder.set_table(views, columns, metadata);
+  return shared_schema{std::move(builder).build()};
 }
 
-unique_schema copy_schema(ArrowSchema const& schema)
-{
-  if (schema.release == nullptr) { throw std::invalid_argument{"the schema was released"}; }
-  unique_schema copy;
-  check(ArrowSchemaDeepCopy(&schema, copy.get()));
-  return copy;
-}
+unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)
+{ return make_schema(column, metadata).to_arrow(); }
+
+unique_schema to_arrow_schema(cudf::table_view const& table,
+                              std::vector<column_metadata> const& columns,
+                              key_value_metadata const& metadata)
+{ return make_schema(table, columns, metadata).to_arrow(); }
 
 }  // namespace cudf_arrow_bridge

@@ -120,8 +120,14 @@ type_row const* find_named(std::string_view name)
 
 detail::parsed_type detail::parse_type(ArrowSchema const& schema)
 {
+  // nanoarrow goes through the children without asking whether there are any.
+  if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr)) {
+    throw std::invalid_argument{"a schema with " + std::to_string(schema.n_children) +
+                                " children, and no pointers to them, found"};
+  }
   ArrowSchemaView view{};
-  ArrowError error{};
+  ArrowError error;  // 1 KiB, of which this clears what is read
+  ArrowErrorInit(&error);
   if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
     throw std::invalid_argument{ArrowErrorMessage(&error)};
   }

@@ -14,10 +14,10 @@ namespace {
 /// Deeper than any real schema; stops a hostile one that contains itself.
 constexpr int max_depth = 64;
 
-constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
+/// The last row that an array may have in its buffers: further on, positions in bytes overflow.
+constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
 
-/// No element is wider than 16 bytes, so rows up to here have addresses.
-constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 16;
+constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
 
 parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
 {
@@ -85,19 +85,17 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   }
 }
 
-void check_tree(ArrowSchema const& schema,
-                ArrowArray const& array,
-                column_path const& path,
-                int depth)
+parsed_tree check_tree(ArrowSchema const& schema,
+                       ArrowArray const& array,
+                       column_path const& path,
+                       int depth)
 {
   if (depth > max_depth) {
     fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
   }
   if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
-  if (schema.n_children > 0 && schema.children == nullptr) {
-    fail_invalid(path, "a null array of schema children found");
-  }
-  auto const type = supported_type(schema, path);
+  auto result      = parsed_tree{supported_type(schema, path), {}};
+  auto const& type = result.type;
   check_sizes(array, path);
   check_buffers(type, array, path);
 
@@ -110,12 +108,12 @@ void check_tree(ArrowSchema const& schema,
     fail_invalid(path, "a null array of children found");
   }
   auto const is_list = type.column.id() == cudf::type_id::LIST;
+  result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
-    auto const* name         = child_schema.name == nullptr ? "" : child_schema.name;
-    auto const child_path    = column_path{path, is_list ? "[]" : name};
+    auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
     if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
-    check_tree(child_schema, *array.children[i], child_path, depth + 1);
+    result.children.push_back(check_tree(child_schema, *array.children[i], child_path, depth + 1));
     if (!is_list && array.children[i]->length < array.offset + array.length) {
       fail_invalid(child_path,
                    std::to_string(array.children[i]->length) + " rows found, at least " +
@@ -128,13 +126,14 @@ void check_tree(ArrowSchema const& schema,
                                              : "a dictionary found, none expected");
   }
   if (array.dictionary != nullptr) {
-    check_tree(*schema.dictionary, *array.dictionary, path, depth + 1);
+    result.children.push_back(check_tree(*schema.dictionary, *array.dictionary, path, depth + 1));
   }
+  return result;
 }
 
 }  // namespace
 
-void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{ check_tree(schema, array, path, 0); }
+parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{ return check_tree(schema, array, path, 0); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "errors.hpp"
+#include "parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
@@ -12,10 +13,12 @@ namespace cudf_arrow_bridge::detail {
  *
  * Looks at the C structs alone, never at a buffer, so the memory may be anywhere.
  *
+ * @return The types of all levels, which an import goes by
+ *
  * @throws cudf::data_type_error for a type that the type table refuses
  * @throws std::invalid_argument for a contradiction
  * @throws std::overflow_error for more rows than `cudf::size_type` holds
  */
-void validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
+parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

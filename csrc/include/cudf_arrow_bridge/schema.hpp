@@ -7,11 +7,16 @@
 #include <cudf/column/column_view.hpp>
 #include <cudf/table/table_view.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge {
+
+namespace detail {
+struct schema_tree;
+}
 
 /// Key and value pairs of an Arrow schema's metadata, in order.
 using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
@@ -24,13 +29,47 @@ using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
  * the position for fields.
  */
 struct column_metadata {
-  std::string name;             ///< field name
-  bool nullable{true};          ///< never derived from the data: batches of a stream must agree
-  std::string timezone;         ///< of timestamps; empty: none
-  int precision{0};             ///< of decimals; 0: the most that the width holds
-  bool ordered{false};          ///< of dictionaries: whether the order of values has a meaning
-  key_value_metadata metadata;  ///< the field's own metadata, extension types included
-  std::vector<column_metadata> children;
+  std::string name{};             ///< field name
+  bool nullable{true};            ///< never derived from the data: batches of a stream must agree
+  std::string timezone{};         ///< of timestamps; empty: none
+  int precision{0};               ///< of decimals; 0: the most that the width holds
+  bool ordered{false};            ///< of dictionaries: whether the order of values has a meaning
+  key_value_metadata metadata{};  ///< the field's own metadata, extension types included
+  std::vector<column_metadata> children{};
+};
+
+/**
+ * @brief A schema that is built once and handed out any number of times.
+ *
+ * Cheap to copy: copies share one immutable tree, and so do the C structs made from it.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
+ public:
+  /// An empty handle.
+  shared_schema() = default;
+
+  /**
+   * @brief Makes an `ArrowSchema` that shares formats, names and metadata.
+   *
+   * Its release callback may be called from any thread, never throws, and leaves children that a
+   * consumer moved out usable until they are released themselves.
+   *
+   * @throws std::invalid_argument for an empty handle
+   */
+  [[nodiscard]] unique_schema to_arrow() const;
+
+ private:
+  friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const&,
+                                                            column_metadata const&);
+  friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::table_view const&,
+                                                            std::vector<column_metadata> const&,
+                                                            key_value_metadata const&);
+  explicit shared_schema(std::shared_ptr<detail::schema_tree const> tree) noexcept
+    : tree_{std::move(tree)}
+  {
+  }
+
+  std::shared_ptr<detail::schema_tree const> tree_;
 };
 
 /**
@@ -44,10 +83,10 @@ struct column_metadata {
  *
  * @param column Column to describe; no buffer is read
  * @param metadata Names and parameters
- * @return The schema, owned by the caller
+ * @return The schema, to be handed out
  */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
-to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const& column,
+                                                                 column_metadata const& metadata);
 
 /**
  * @brief The Arrow schema of a table: a struct that is not nullable, which marks a record batch.
@@ -58,21 +97,21 @@ to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata
  * @param table Table to describe; no buffer is read
  * @param columns Names and parameters of the columns, in order
  * @param metadata Metadata of the schema itself
- * @return The schema, owned by the caller
+ * @return The schema, to be handed out
  */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema
+make_schema(cudf::table_view const& table,
+            std::vector<column_metadata> const& columns,
+            key_value_metadata const& metadata);
+
+/// One C struct of the schema that `make_schema` makes, which throws likewise.
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
+to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
+
+/// @copydoc to_arrow_schema(cudf::column_view const&, column_metadata const&)
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
 to_arrow_schema(cudf::table_view const& table,
                 std::vector<column_metadata> const& columns,
                 key_value_metadata const& metadata);
-
-/**
- * @brief A deep copy of a schema.
- *
- * @throws std::invalid_argument for a released schema
- *
- * @param schema Schema to copy
- * @return The copy, owned by the caller
- */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema copy_schema(ArrowSchema const& schema);
 
 }  // namespace cudf_arrow_bridge

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured: each case lets the same data cross by several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+import cudf_arrow_bridge
+
+from .data import COLUMN_TYPES, batch_of, ints
+from .measure import Case, Contestant
+
+__all__ = ["cases"]
+
+OURS = "cudf_arrow_bridge"
+PEER = "pyarrow"
+
+
+class Handed:
+    """An exported array with nothing but the protocol, so that nobody takes a shortcut."""
+
+    def __init__(self, producer: Any) -> None:
+        self._capsules = producer.__arrow_c_device_array__()
+
+    def __arrow_c_device_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._capsules
+
+
+def to_pylibcudf(array: Any) -> Any:
+    return cudf_arrow_bridge.from_arrow_device(array, to="pylibcudf")
+
+
+def _export_of(name: str, obj: Any) -> Contestant:
+    return Contestant(
+        name, lambda: cudf_arrow_bridge.to_arrow_device(obj).__arrow_c_device_array__()
+    )
+
+
+def _export(group: str, name: str, batch: pa.RecordBatch) -> Case:
+    ours = _export_of(OURS, to_pylibcudf(batch))
+    return Case(group, name, (ours, Contestant(PEER, batch.__arrow_c_device_array__)))
+
+
+def _import(
+    group: str,
+    name: str,
+    batch: pa.RecordBatch,
+    take: Callable[[Any], Any] = to_pylibcudf,
+) -> Case:
+    def hand() -> Handed:
+        return Handed(batch)
+
+    ours = Contestant(OURS, take, hand)
+    return Case(group, name, (ours, Contestant(PEER, pa.record_batch, hand)))
+
+
+def _both(name: str, batch: pa.RecordBatch) -> Iterator[Case]:
+    yield _export("export", name, batch)
+    yield _import("import", name, batch)
+
+
+def _columns() -> Iterator[Case]:
+    for count in (1, 10, 100, 1000):
+        yield from _both(f"{count} x int64", batch_of(ints, count, 1000))
+
+
+def _types() -> Iterator[Case]:
+    for name, make in COLUMN_TYPES.items():
+        if make is not ints:
+            yield from _both(f"100 x {name}", batch_of(make, 100, 1000))
+
+
+def _rows() -> Iterator[Case]:
+    """Both contestants are ours: the cost must not depend on the number of rows."""
+    for dtype in ("int8", "int64"):
+        many, few = (
+            batch_of(lambda rows, dtype=dtype: ints(rows, dtype), 1, rows)
+            for rows in (100_000_000, 1000)
+        )
+        exports = (
+            _export_of(f"{label} rows", to_pylibcudf(batch))
+            for label, batch in (("1e8", many), ("1e3", few))
+        )
+        yield Case("export", f"1 x {dtype}, 1e8 rows", tuple(exports))
+        imports = (
+            Contestant(f"{label} rows", to_pylibcudf, lambda batch=batch: Handed(batch))
+            for label, batch in (("1e8", many), ("1e3", few))
+        )
+        yield Case("import", f"1 x {dtype}, 1e8 rows", tuple(imports))
+
+
+def _frames() -> Iterator[Case]:
+    for count in (1, 100):
+        name = f"{count} x int64"
+        batch = batch_of(ints, count, 1000)
+        ours = _export_of(OURS, cudf_arrow_bridge.from_arrow_device(batch))
+        theirs = Contestant(PEER, batch.__arrow_c_device_array__)
+        yield Case("frame export", name, (ours, theirs))
+        yield _import("frame import", name, batch, cudf_arrow_bridge.from_arrow_device)
+
+
+def cases() -> list[Case]:
+    """All cases, with their data."""
+    return [*_columns(), *_types(), *_rows(), *_frames()]

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "adopt.hpp"
+
+#include "testing/columns.hpp"
+#include "testing/producer.hpp"
+#include "testing/release_counter.hpp"
+
+#include <cuda/memory_resource>
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+/// Hands out what the test tells it to, and remembers what it has out.
+struct scripted_resource {
+  void* next{nullptr};
+  std::multiset<void*> live{};
+  int strangers{0};  ///< given back without having been handed out
+
+  void* allocate_sync(std::size_t, std::size_t) { return *live.insert(next); }
+  void deallocate_sync(void* memory, std::size_t, std::size_t) noexcept
+  {
+    auto const found = live.find(memory);
+    found == live.end() ? void(++strangers) : void(live.erase(found));
+  }
+
+  void* allocate(cuda::stream_ref, std::size_t bytes, std::size_t alignment)
+  { return allocate_sync(bytes, alignment); }
+  void deallocate(cuda::stream_ref, void* memory, std::size_t bytes, std::size_t alignment) noexcept
+  { deallocate_sync(memory, bytes, alignment); }
+  bool operator==(scripted_resource const& other) const noexcept { return this == &other; }
+  friend void get_property(scripted_resource const&, cuda::mr::device_accessible) noexcept {}
+};
+
+class Adopt : public ::testing::Test {
+ protected:
+  std::array<int, 4> foreign{};
+  std::array<int, 4> more{};
+  scripted_resource upstream{.next = &more};
+  tracked source{produce(flat("int32"), {number(1)})};
+  std::shared_ptr<unique_device_array> owner{
+    std::make_shared<unique_device_array>(source.array.get())};
+
+  rmm::device_buffer take(std::int64_t size)
+  {
+    return detail::adopt(
+      owner, foreign.data(), size, true, stream(), rmm::device_async_resource_ref{upstream});
+  }
+};
+
+TEST_F(Adopt, KeepsTheProducerUntilTheBufferIsFreed)
+{
+  {
+    auto const buffer = take(16);
+    owner.reset();
+    EXPECT_EQ(buffer.data(), foreign.data());
+    EXPECT_EQ(buffer.size(), 16U);
+    EXPECT_EQ(source.released, 0);
+  }
+  EXPECT_EQ(source.released, 1);
+  EXPECT_TRUE(upstream.live.empty());
+  EXPECT_EQ(upstream.strangers, 0);
+}
+
+TEST_F(Adopt, SharesTheProducer)
+{
+  auto first  = take(16);
+  auto second = take(8);
+  owner.reset();
+  first = rmm::device_buffer{};
+  EXPECT_EQ(source.released, 0);
+  auto moved = std::move(second);
+  second     = rmm::device_buffer{};
+  EXPECT_EQ(source.released, 0);
+  moved = rmm::device_buffer{};
+  EXPECT_EQ(source.released, 1);
+}
+
+TEST_F(Adopt, OfNothingHoldsNothing)
+{
+  auto const buffer = take(0);
+  owner.reset();
+  EXPECT_EQ(buffer.data(), nullptr);
+  EXPECT_EQ(source.released, 1);
+}
+
+TEST_F(Adopt, IsReleasedByTheBufferAndNotByItsResource)
+{
+  auto buffer = take(16);
+  auto const resource =
+    cuda::mr::any_resource<cuda::mr::device_accessible>{buffer.memory_resource()};
+  owner.reset();
+  buffer = rmm::device_buffer{};
+  EXPECT_EQ(source.released, 1);
+}
+
+/// What a buffer that grows does, less the copy.
+TEST_F(Adopt, GetsMoreMemoryFromUpstream)
+{
+  auto buffer   = take(16);
+  auto resource = buffer.memory_resource();
+  owner.reset();
+  auto* const grown = resource.allocate(stream(), 32, 8);
+  EXPECT_EQ(grown, more.data());
+  EXPECT_EQ(upstream.live.size(), 1U);
+  resource.deallocate(stream(), grown, 32, 8);
+  EXPECT_TRUE(upstream.live.empty());
+  EXPECT_EQ(upstream.strangers, 0);
+  EXPECT_EQ(source.released, 0);
+}
+
+/// Once the producer has freed its memory, upstream may be given the same address.
+TEST_F(Adopt, TellsTheSameAddressFromUpstreamApart)
+{
+  auto buffer   = take(16);
+  auto resource = cuda::mr::any_resource<cuda::mr::device_accessible>{buffer.memory_resource()};
+  owner.reset();
+  buffer = rmm::device_buffer{};
+  ASSERT_EQ(source.released, 1);
+
+  upstream.next     = foreign.data();
+  auto* const again = resource.allocate(stream(), 16, 8);
+  EXPECT_EQ(again, foreign.data());
+  resource.deallocate(stream(), again, 16, 8);
+  EXPECT_TRUE(upstream.live.empty()) << "given back to whom it came from";
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

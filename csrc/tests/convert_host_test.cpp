@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert_host.hpp"
+
+#include "testing/columns.hpp"
+#include "testing/sample.hpp"
+
+#include <cudf/utilities/error.hpp>
+
+#include <gtest/gtest.h>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using detail::bit_range;
+using detail::placement;
+
+placement here() { return {true, stream(), host_memory_resource()}; }
+
+std::uint8_t byte_at(rmm::device_buffer const& buffer, std::int64_t index)
+{ return static_cast<std::uint8_t const*>(buffer.data())[index]; }
+
+bool bit_at(std::uint8_t const* bytes, std::int64_t index)
+{ return ((bytes[index / 8] >> (index % 8)) & 1) != 0; }
+
+/// A run of bits that ends where its memory does, so that the address sanitizer sees a read beyond.
+struct bits {
+  std::int64_t begin;
+  std::int64_t size;
+  std::unique_ptr<std::uint8_t[]> bytes;
+
+  [[nodiscard]] bit_range range() const { return {bytes.get(), begin, size}; }
+  [[nodiscard]] bool at(std::int64_t i) const { return bit_at(bytes.get(), begin + i); }
+};
+
+class HostBits : public ::testing::TestWithParam<std::int64_t> {
+ protected:
+  bits random_bits(std::int64_t begin)
+  {
+    auto const count = static_cast<std::size_t>(detail::bytes_for_bits(begin + GetParam()));
+    auto result      = bits{begin, GetParam(), std::make_unique<std::uint8_t[]>(count)};
+    for (std::size_t i = 0; i < count; ++i) {
+      result.bytes[i] = static_cast<std::uint8_t>(random_());
+    }
+    return result;
+  }
+
+  static constexpr std::int64_t last_begin = 70;
+
+ private:
+  engine random_{42};
+};
+
+TEST_P(HostBits, CopiedBitsBeginAtBitZero)
+{
+  for (std::int64_t begin = 0; begin < last_begin; ++begin) {
+    auto const source = random_bits(begin);
+    auto const copy   = detail::host::copy_bits(source.range(), here());
+    EXPECT_EQ(copy.size() % sizeof(cudf::bitmask_type), 0U);
+    ASSERT_GE(static_cast<std::int64_t>(copy.size()), detail::bytes_for_bits(source.size));
+    for (std::int64_t i = 0; i < source.size; ++i) {
+      ASSERT_EQ(bit_at(static_cast<std::uint8_t const*>(copy.data()), i), source.at(i))
+        << "bit " << i << " from " << begin;
+    }
+  }
+}
+
+TEST_P(HostBits, NullsAreTheZeros)
+{
+  for (std::int64_t begin = 0; begin < last_begin; ++begin) {
+    auto const source = random_bits(begin);
+    auto expected     = 0;
+    for (std::int64_t i = 0; i < source.size; ++i) { expected += source.at(i) ? 0 : 1; }
+    EXPECT_EQ(detail::host::count_nulls(source.range()), expected) << "from " << begin;
+  }
+}
+
+TEST_P(HostBits, UnpackedBoolsAreZeroOrOne)
+{
+  for (std::int64_t begin = 0; begin < last_begin; ++begin) {
+    auto const source = random_bits(begin);
+    auto const bools  = detail::host::unpack_bools(source.range(), here());
+    ASSERT_EQ(static_cast<std::int64_t>(bools.size()), source.size);
+    for (std::int64_t i = 0; i < source.size; ++i) {
+      ASSERT_EQ(byte_at(bools, i), source.at(i) ? 1 : 0) << "bit " << i << " from " << begin;
+    }
+  }
+}
+
+TEST_P(HostBits, PackedBoolsAreTrueUnlessZero)
+{
+  auto random = engine{7};
+  auto bools  = std::vector<std::uint8_t>(static_cast<std::size_t>(GetParam()));
+  for (auto& b : bools) { b = static_cast<std::uint8_t>(below(random, 3) * 0x7f); }
+  auto const packed =
+    detail::host::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), here());
+  for (std::int64_t i = 0; i < GetParam(); ++i) {
+    EXPECT_EQ(bit_at(static_cast<std::uint8_t const*>(packed.data()), i),
+              bools[static_cast<std::size_t>(i)] != 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Sizes, HostBits, ::testing::Values(0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200));
+
+template <typename From, typename To>
+void expect_cast(cudf::type_id from, cudf::type_id to, std::vector<From> const& values, To factor)
+{
+  // One byte off, for Arrow allows crooked buffers.
+  auto memory = std::vector<char>(values.size() * sizeof(From) + 1);
+  std::copy_n(
+    reinterpret_cast<char const*>(values.data()), values.size() * sizeof(From), memory.begin() + 1);
+  auto const result = detail::host::cast_values(
+    memory.data() + 1, static_cast<cudf::size_type>(values.size()), from, to, here());
+  ASSERT_EQ(result.size(), values.size() * sizeof(To));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto value = To{};
+    std::memcpy(&value, static_cast<char const*>(result.data()) + i * sizeof(To), sizeof(To));
+    EXPECT_EQ(value, static_cast<To>(static_cast<To>(values[i]) * factor));
+  }
+}
+
+TEST(HostCast, KeepsValues)
+{
+  using enum cudf::type_id;
+  expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {0, 1, 127, 128, 255}, 1);
+  expect_cast<std::uint16_t, std::int32_t>(UINT16, INT32, {0, 1, 32'767, 32'768, 65'535}, 1);
+  expect_cast<std::int32_t, std::int64_t>(
+    DURATION_DAYS, DURATION_SECONDS, {0, -1, 1, 2'147'483'647, -2'147'483'647 - 1}, 86'400);
+  expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {}, 1);
+  EXPECT_THROW((void)detail::host::cast_values(nullptr, 0, INT8, FLOAT64, here()),
+               cudf::logic_error);
+}
+
+TEST(HostCopy, AreTheBytesThemselves)
+{
+  auto const text = std::string{"arrow"};
+  auto const copy = detail::host::copy_bytes(text.data(), 5, here());
+  EXPECT_EQ(std::string_view(static_cast<char const*>(copy.data()), copy.size()), text);
+  EXPECT_EQ(detail::host::copy_bytes(nullptr, 0, here()).size(), 0U);
+}
+
+TEST(HostZeros, AreZero)
+{
+  auto const zeros = detail::host::zeros(100, here());
+  for (std::int64_t i = 0; i < 100; ++i) { EXPECT_EQ(byte_at(zeros, i), 0); }
+  EXPECT_EQ(detail::host::zeros(0, here()).size(), 0U);
+}
+
+TEST(HostOffsets, AreReadFromAnyAddress)
+{
+  auto const narrow = std::array<std::int32_t, 3>{0, -5, 7};
+  auto const wide   = std::array<std::int64_t, 3>{0, -5, std::int64_t{1} << 40};
+  auto memory       = std::array<char, 32>{};
+  std::memcpy(memory.data() + 1, wide.data(), sizeof wide);
+  auto const read = [](void const* offsets, std::int64_t index, std::int64_t width) {
+    return detail::read_offset(offsets, index, width, true, stream());
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(read(narrow.data(), static_cast<std::int64_t>(i), 4), narrow[i]);
+    EXPECT_EQ(read(memory.data() + 1, static_cast<std::int64_t>(i), 8), wide[i]);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/consumer.hpp"
+#include "testing/views.hpp"
+
+#include <cudf_arrow_bridge/export.hpp>
+
+#include <gtest/gtest.h>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+device_array export_view(cudf::column_view const& column, bool compact = false)
+{ return to_arrow_device(column, nullptr, {.compact = compact}, stream(), host_memory_resource()); }
+
+/// Where a slice begins and ends, in rows of what it is a slice of.
+struct range {
+  cudf::size_type begin;
+  cudf::size_type end;
+};
+
+constexpr cudf::size_type num_rows = 131;
+
+std::vector<range> const& ranges()
+{
+  static auto const all = [] {
+    auto result = std::vector<range>{{0, 0}, {5, 5}, {num_rows, num_rows}, {33, 34}, {0, 1}};
+    for (auto const begin : {0, 1, 7, 8, 9, 31, 32, 33, 64, 65}) {
+      result.push_back({begin, num_rows});
+      result.push_back({begin, num_rows - 3});
+    }
+    return result;
+  }();
+  return all;
+}
+
+using export_case = std::tuple<shape, int>;
+
+std::string case_name(::testing::TestParamInfo<export_case> const& info)
+{ return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param)); }
+
+class Export : public ::testing::TestWithParam<export_case> {
+ protected:
+  shape type{std::get<0>(GetParam())};
+  rows values{samples(type, num_rows, std::get<1>(GetParam()))};
+  std::unique_ptr<cudf::column> column{make_column(type, values)};
+
+  void expect_rows(cudf::column_view const& view, rows const& expected)
+  {
+    for (auto const compact : {false, true}) {
+      auto const array = export_view(view, compact).to_arrow();
+      EXPECT_EQ(read_arrow(array->array, type), expected) << "compact: " << compact;
+      auto const free = compact || view.null_mask() == nullptr || view.null_count() == 0;
+      EXPECT_EQ(array->array.offset, free ? 0 : view.offset() % 8);
+    }
+  }
+};
+
+TEST_P(Export, Slices)
+{
+  for (auto const& [begin, end] : ranges()) {
+    SCOPED_TRACE(std::to_string(begin) + " to " + std::to_string(end));
+    expect_rows(slice(*column, begin, end),
+                part(values, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)));
+  }
+}
+
+TEST_P(Export, SlicesOfSlices)
+{
+  for (auto const& [first, second] : {range{9, 24}, range{8, 8}, range{31, 1}, range{64, 64}}) {
+    SCOPED_TRACE(std::to_string(first) + " then " + std::to_string(second));
+    auto const begin = static_cast<std::size_t>(first + second);
+    expect_rows(slice(slice(*column, first, num_rows - 1), second, second + 2),
+                part(values, begin, begin + 2));
+  }
+}
+
+TEST_P(Export, NoRows)
+{
+  auto const empty = make_column(type, {});
+  auto const array = export_view(*empty).to_arrow();
+  EXPECT_EQ(read_arrow(array->array, type), rows{});
+}
+
+TEST_P(Export, EachChildIsAnArrayOfItsOwn)
+{
+  auto const exported = export_view(slice(*column, 9, 90));
+  for (std::int64_t i = 0; i < exported.num_children(); ++i) {
+    auto const array = exported.child(i).to_arrow();
+    EXPECT_NO_THROW(read_arrow(array->array, type.children[static_cast<std::size_t>(i)]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types,
+                         Export,
+                         ::testing::Combine(::testing::ValuesIn(nested_shapes()),
+                                            ::testing::Values(0, 30, 100)),
+                         case_name);
+
+std::int64_t width_of(cudf::column_view const& column)
+{ return static_cast<std::int64_t>(cudf::size_of(column.type())); }
+
+/// Each buffer of `array` is the column's own, shifted to the row at which the slice begins.
+void expect_shared(cudf::column_view const& column, device_array const& array, std::int64_t begin)
+{
+  auto const address = [&](std::size_t i) {
+    return static_cast<std::byte const*>(array.buffers().at(i).address);
+  };
+  auto const first = begin - array.offset();
+  if (column.type().id() == cudf::type_id::EMPTY) { return; }
+  if (auto const* mask = address(0); mask != nullptr) {
+    EXPECT_EQ(mask, reinterpret_cast<std::byte const*>(column.null_mask()) + first / 8);
+    EXPECT_EQ(first % 8, 0);
+  }
+  auto const expect_offsets = [&] {
+    if (array.length() == 0) { return; }  // one zero of its own
+    auto const offsets = column.child(0);
+    EXPECT_EQ(address(1), offsets.head<std::byte>() + first * width_of(offsets));
+  };
+  switch (column.type().id()) {
+    case cudf::type_id::BOOL8: EXPECT_FALSE(array.buffers().at(1).zero_copy); return;
+    case cudf::type_id::STRING:
+      expect_offsets();
+      EXPECT_EQ(address(2), column.head<std::byte>());
+      break;
+    case cudf::type_id::LIST:
+      expect_offsets();
+      expect_shared(column.child(1), array.child(0), column.child(1).offset());
+      break;
+    case cudf::type_id::STRUCT:
+      for (cudf::size_type i = 0; i < column.num_children(); ++i) {
+        expect_shared(column.child(i), array.child(i), first);
+      }
+      break;
+    case cudf::type_id::DICTIONARY32: {
+      auto const indices = column.child(0);
+      EXPECT_EQ(address(1), indices.head<std::byte>() + first * width_of(indices));
+      expect_shared(column.child(1), array.dictionary(), column.child(1).offset());
+      break;
+    }
+    default: EXPECT_EQ(address(1), column.head<std::byte>() + first * width_of(column));
+  }
+  for (auto const& buffer : array.buffers()) {
+    EXPECT_TRUE(buffer.zero_copy || (array.length() == 0 && buffer.name == "offsets"));
+  }
+}
+
+TEST_P(Export, SharesTheSourcesBuffers)
+{
+  for (auto const& [begin, end] : ranges()) {
+    SCOPED_TRACE(std::to_string(begin) + " to " + std::to_string(end));
+    auto const view = slice(*column, begin, end);
+    expect_shared(view, export_view(view), begin);
+  }
+}
+
+TEST(ExportCompact, CopiesMasksAlone)
+{
+  auto const type   = struct_of({flat("int32"), flat("string")});
+  auto const values = samples(type, num_rows, 30);
+  auto const column = make_column(type, values);
+  auto const array  = export_view(slice(*column, 9, 100), true);
+  for (auto const& level : {array, array.child(0), array.child(1)}) {
+    auto const buffers = level.buffers();
+    EXPECT_EQ(level.offset(), 0);
+    EXPECT_FALSE(buffers[0].zero_copy);
+    for (std::size_t i = 1; i < buffers.size(); ++i) { EXPECT_TRUE(buffers[i].zero_copy); }
+  }
+  EXPECT_TRUE(export_view(slice(*column, 16, 100), true).buffers()[0].zero_copy);
+}
+
+TEST(ExportNullCount, OfAPartOfAChildIsUnknown)
+{
+  auto const type   = struct_of({flat("int32"), flat("int8")});
+  auto values       = samples(type, num_rows, 0);
+  values[50]        = {std::vector<value>{value{}, number(1)}};
+  auto const column = make_column(type, values);
+  auto const part   = export_view(slice(*column, 8, 100));
+  EXPECT_EQ(part.null_count(), 0);
+  EXPECT_EQ(part.child(0).null_count(), -1);
+  EXPECT_EQ(part.child(1).null_count(), 0) << "no mask, so nobody need count";
+  EXPECT_EQ(export_view(*column).child(0).null_count(), 1);
+}
+
+TEST(ExportOfNoRows, HasOneZeroOffset)
+{
+  for (auto const& type : {flat("string"), flat("large_string"), list_of(flat("int8"))}) {
+    SCOPED_TRACE(type.name);
+    auto const none = make_column(type, {});
+    auto const some = make_column(type, samples(type, 9, 30));
+    auto const emptied =
+      std::vector<cudf::column_view>{*none, slice(*some, 0, 0), slice(*some, 5, 5)};
+    for (auto const& view : emptied) {
+      auto const array = export_view(view).to_arrow();
+      ASSERT_NE(array->array.buffers[1], nullptr);
+      auto const width = type.format == "U" ? 8U : 4U;
+      EXPECT_EQ(read_integer_at(array->array.buffers[1], 0, width, true), 0);
+    }
+  }
+}
+
+TEST(ExportOfNoRows, KeepsTheDictionarysValues)
+{
+  auto const type  = dictionary_of(flat("string"));
+  auto const some  = make_column(type, samples(type, 9, 0));
+  auto const array = export_view(slice(*some, 4, 4));
+  EXPECT_EQ(array.length(), 0);
+  EXPECT_EQ(array.dictionary().length(), some->view().child(1).size());
+}
+
+TEST(ExportDurationDays, CountsSeconds)
+{
+  auto const days = std::vector<std::int32_t>{0, 1, -1, 24855, -24856, 106'751};
+  auto const from = integers(cudf::type_id::DURATION_DAYS, days);
+  for (auto const begin : {0, 1, 3}) {
+    auto const array   = export_view(slice(*from, begin, 6));
+    auto const struct_ = array.to_arrow();
+    auto expected      = rows{};
+    for (auto i = static_cast<std::size_t>(begin); i < days.size(); ++i) {
+      expected.push_back(number(std::int64_t{days[i]} * 86'400));
+    }
+    EXPECT_EQ(read_arrow(struct_->array, flat("duration_s")), expected);
+    EXPECT_FALSE(array.buffers()[1].zero_copy);
+  }
+}
+
+TEST(ExportTable, IsAStructOfSlices)
+{
+  auto const type   = struct_of({flat("int32"), flat("string"), list_of(flat("bool8"))});
+  auto const values = samples(type, num_rows, 0);
+  auto const source = make_column(type, values);
+  auto const whole  = source->view();
+  // Columns of a table may begin anywhere, each at its own row.
+  auto const columns = std::vector<cudf::column_view>{
+    slice(whole.child(0), 9, 40), slice(whole.child(1), 16, 47), slice(whole.child(2), 0, 31)};
+  auto const array = to_arrow_device(
+    cudf::table_view{columns}, nullptr, export_options{}, stream(), host_memory_resource());
+  auto const read = read_arrow(array.to_arrow()->array, type);
+  for (std::size_t i = 0; i < 31; ++i) {
+    EXPECT_EQ(read[i].items(),
+              (rows{values[i + 9].items()[0], values[i + 16].items()[1], values[i].items()[2]}));
+  }
+}
+
+TEST(ExportTable, WithoutColumnsHasItsRows)
+{
+  auto const array = to_arrow_device(
+    cudf::table_view{{}, 12}, nullptr, export_options{}, stream(), host_memory_resource());
+  EXPECT_EQ(array.length(), 12);
+  EXPECT_EQ(read_arrow(array.to_arrow()->array, struct_of({})).size(), 12U);
+}
+
+TEST(ExportErrors, NameWhatIsMissing)
+{
+  auto const int8  = cudf::data_type{cudf::type_id::INT8};
+  auto const child = cudf::column_view{int8, 2, "ab", nullptr, 0};
+  auto const offsets =
+    cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 2, "abcdabcd", nullptr, 0};
+  auto const of = [](cudf::type_id id, std::vector<cudf::column_view> const& children) {
+    return cudf::column_view{cudf::data_type{id}, 4, nullptr, nullptr, 0, 0, children};
+  };
+  for (auto const& column : {of(cudf::type_id::STRUCT, {child}),
+                             of(cudf::type_id::LIST, {}),
+                             of(cudf::type_id::LIST, {offsets}),
+                             of(cudf::type_id::LIST, {offsets, child}),
+                             of(cudf::type_id::DICTIONARY32, {}),
+                             of(cudf::type_id::DICTIONARY32, {child, child}),
+                             of(cudf::type_id::STRING, {}),
+                             of(cudf::type_id::STRING, {offsets})}) {
+    EXPECT_THROW((void)export_view(column), std::invalid_argument);
+  }
+}
+
+TEST(ExportedArray, DescribesItself)
+{
+  auto const type   = flat("string");
+  auto const column = make_column(type, {{"ab"}, {}, {"cde"}, {"f"}});
+  auto array        = export_view(slice(*column, 1, 3));
+  EXPECT_EQ(array.length(), 2);
+  EXPECT_EQ(array.null_count(), 1);
+  EXPECT_EQ(array.offset(), 1);
+  EXPECT_EQ(array.location(), memory_location{});
+  EXPECT_FALSE(array.has_dictionary());
+  EXPECT_THROW((void)array.dictionary(), std::invalid_argument);
+  EXPECT_THROW((void)array.child(0), std::out_of_range);
+  auto const buffers  = array.buffers();
+  auto const expected = std::vector<std::pair<std::string_view, std::int64_t>>{
+    {"validity", 1}, {"offsets", 16}, {"data", 5}};
+  ASSERT_EQ(buffers.size(), expected.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_EQ(std::pair(buffers[i].name, buffers[i].size), expected[i]);
+  }
+  auto const struct_ = array.to_arrow();
+  EXPECT_EQ(struct_->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(struct_->device_id, -1);
+  EXPECT_EQ(struct_->sync_event, nullptr);
+  for (auto const word : struct_->reserved) { EXPECT_EQ(word, 0); }
+
+  array.reset();
+  EXPECT_TRUE(array.is_released());
+  EXPECT_THROW((void)array.to_arrow(), std::invalid_argument);
+  EXPECT_THROW((void)array.length(), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

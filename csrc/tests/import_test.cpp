@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/producer.hpp"
+#include "testing/release_counter.hpp"
+#include "testing/views.hpp"
+
+#include <cudf_arrow_bridge/import.hpp>
+
+#include <gtest/gtest.h>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+imported_column import_array(shape const& type, unique_device_array& array)
+{
+  return from_arrow_device_column(
+    *make_schema(type).get(), array.get(), stream(), host_memory_resource());
+}
+
+imported_table import_table(shape const& type, unique_device_array& array)
+{
+  return from_arrow_device_table(
+    *make_schema(type).get(), array.get(), stream(), host_memory_resource());
+}
+
+/// Paddings of the top level and of those below.
+struct slice_case {
+  padding top;
+  padding below;
+};
+
+constexpr auto slice_cases = std::to_array<slice_case>({{{0, 0}, {0, 0}},
+                                                        {{1, 0}, {0, 0}},
+                                                        {{7, 2}, {0, 0}},
+                                                        {{8, 0}, {0, 3}},
+                                                        {{9, 1}, {0, 0}},
+                                                        {{31, 1}, {0, 0}},
+                                                        {{32, 0}, {0, 0}},
+                                                        {{33, 1}, {32, 0}},
+                                                        {{64, 1}, {0, 0}},
+                                                        {{65, 0}, {65, 0}},
+                                                        {{0, 0}, {1, 1}},
+                                                        {{0, 2}, {8, 0}},
+                                                        {{0, 0}, {40, 0}},
+                                                        {{1, 0}, {31, 0}},
+                                                        {{5, 1}, {3, 0}}});
+
+slicing slices_of(slice_case const& c, bool count_nulls)
+{
+  return {[c](int level) { return level == 0 ? c.top : c.below; }, count_nulls};
+}
+
+std::vector<shape> importable_shapes()
+{
+  auto result = nested_shapes();
+  for (auto const* format : {"c", "s", "l", "C", "S", "I", "L"}) {
+    result.push_back(dictionary_of(flat("string"), format));
+  }
+  return result;
+}
+
+using import_case = std::tuple<shape, int>;
+
+std::string case_name(::testing::TestParamInfo<import_case> const& info)
+{ return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param)); }
+
+class Import : public ::testing::TestWithParam<import_case> {
+ protected:
+  shape type{std::get<0>(GetParam())};
+  int null_percent{std::get<1>(GetParam())};
+
+  void expect_import(std::size_t size, slice_case const& slices, bool count_nulls)
+  {
+    SCOPED_TRACE(std::to_string(size) + " rows from " + std::to_string(slices.top.before) + ", " +
+                 std::to_string(slices.below.before) +
+                 " below, counted: " + std::to_string(count_nulls));
+    auto const values = samples(type, size, null_percent);
+    tracked source{produce(type, values, slices_of(slices, count_nulls))};
+    {
+      auto const column = import_array(type, source.array);
+      EXPECT_TRUE(source.array.is_released());
+      EXPECT_EQ(column.view().type(), type.type());
+      EXPECT_EQ(read_rows(column.view(), type), values);
+      EXPECT_TRUE(null_counts_hold(column.view()));
+    }
+    EXPECT_EQ(source.released, 1);
+  }
+};
+
+TEST_P(Import, SlicesOfTheProducer)
+{
+  for (auto const& slices : slice_cases) {
+    for (auto const count_nulls : {true, false}) { expect_import(70, slices, count_nulls); }
+  }
+}
+
+TEST_P(Import, NoRowsAndOne)
+{
+  for (auto const size : {std::size_t{0}, std::size_t{1}}) {
+    for (auto const& slices :
+         {slice_case{}, slice_case{{3, 0}, {0, 0}}, slice_case{{3, 2}, {9, 1}}}) {
+      for (auto const count_nulls : {true, false}) { expect_import(size, slices, count_nulls); }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types,
+                         Import,
+                         ::testing::Combine(::testing::ValuesIn(importable_shapes()),
+                                            ::testing::Values(0, 30, 100)),
+                         case_name);
+
+// -- addresses ---------------------------------------------------------------------------------
+
+std::byte const* bytes_of(void const* pointer) { return static_cast<std::byte const*>(pointer); }
+
+TEST(ImportAddresses, OfASliceAreTheProducersShifted)
+{
+  for (auto const& [before, kept] : {std::pair{0, 0}, {7, 7}, {32, 0}, {33, 1}, {95, 31}}) {
+    SCOPED_TRACE(before);
+    auto const type   = struct_of({flat("int64"), flat("string"), list_of(flat("int8"))});
+    auto const values = samples(type, 40, 30);
+    tracked source{produce(type, values, slices_of({{before, 2}, {}}, false))};
+    auto const from   = source.array->array;
+    auto const column = import_array(type, source.array);
+    auto const view   = column.view();
+    auto const first  = before - kept;  // rows before the word of the mask are left out
+    EXPECT_EQ(view.offset(), kept);
+    EXPECT_EQ(bytes_of(view.null_mask()), bytes_of(from.buffers[0]) + first / 8);
+    auto const& fields = from.children;
+    EXPECT_EQ(bytes_of(view.child(0).null_mask()), bytes_of(fields[0]->buffers[0]) + first / 8);
+    EXPECT_EQ(view.child(0).head<std::byte>(), bytes_of(fields[0]->buffers[1]) + first * 8);
+    EXPECT_EQ(view.child(1).child(0).head<std::byte>(),
+              bytes_of(fields[1]->buffers[1]) + first * 4);
+    EXPECT_EQ(view.child(1).head<std::byte>(), bytes_of(fields[1]->buffers[2]));
+    EXPECT_EQ(view.child(2).child(0).head<std::byte>(),
+              bytes_of(fields[2]->buffers[1]) + first * 4);
+    EXPECT_EQ(view.child(2).child(1).head<std::byte>(),
+              bytes_of(fields[2]->children[0]->buffers[1]));
+  }
+}
+
+TEST(ImportAddresses, WithoutAMaskNothingIsKeptBeforeTheSlice)
+{
+  auto const type = flat("int32");
+  tracked source{produce(type, samples(type, 9, 0), slices_of({{33, 0}, {}}, true))};
+  auto const* data  = bytes_of(source.array->array.buffers[1]);
+  auto const column = import_array(type, source.array);
+  EXPECT_EQ(column.view().offset(), 0);
+  EXPECT_EQ(column.view().head<std::byte>(), data + 33 * 4);
+}
+
+TEST(ImportAddresses, AMaskWithoutNullsIsLeftOut)
+{
+  auto const type = flat("int32");
+  auto values     = samples(type, 40, 0);
+  values[0]       = {};
+  tracked source{produce(type, values)};
+  auto& array      = source.array->array;
+  array.offset     = 1;
+  array.length     = 39;
+  array.null_count = -1;
+  auto const view  = import_array(type, source.array).storage->view();
+  EXPECT_EQ(view.null_mask(), nullptr);
+  EXPECT_EQ(view.null_count(), 0);
+}
+
+TEST(ImportAddresses, ACrookedMaskOfAChildIsCopiedAlone)
+{
+  auto const type = struct_of({flat("int64")});
+  tracked source{produce(type, samples(type, 40, 30), slices_of({{1, 0}, {5, 0}}, true))};
+  auto const from   = *source.array->array.children[0];
+  auto const column = import_array(type, source.array);
+  auto const child  = column.view().child(0);
+  EXPECT_EQ(child.head<std::byte>(), bytes_of(from.buffers[1]) + 5 * 8);
+  auto const mask = bytes_of(child.null_mask());
+  EXPECT_TRUE(mask < bytes_of(from.buffers[0]) || mask > bytes_of(from.buffers[0]) + 8);
+}
+
+/// An array over bytes that stand `shift` bytes after an aligned address.
+struct crooked_array {
+  std::vector<std::uint64_t> memory;
+  std::array<void const*, 2> buffers{};
+  unique_device_array array;
+
+  crooked_array(std::size_t mask_shift, std::size_t data_shift, std::size_t data_size)
+    : memory(2 + (data_size + 15) / 8)
+  {
+    auto* base       = reinterpret_cast<std::byte*>(memory.data());
+    base[mask_shift] = std::byte{0x05};
+    auto* data       = base + 8 + data_shift;
+    for (std::size_t i = 0; i < data_size; ++i) { data[i] = static_cast<std::byte>(i + 1); }
+    buffers            = {base + mask_shift, data};
+    array->device_type = ARROW_DEVICE_CPU;
+    array->array       = {3,
+                          1,
+                          0,
+                          2,
+                          0,
+                          buffers.data(),
+                          nullptr,
+                          nullptr,
+                          [](ArrowArray* self) { self->release = nullptr; },
+                          nullptr};
+  }
+};
+
+TEST(ImportAddresses, MisalignedBuffersAreCopied)
+{
+  for (auto const& name : {"int16", "int32", "int64", "float64", "decimal128"}) {
+    auto const& type = flat(name);
+    auto const width = cudf::size_of(type.type());
+    for (auto const& [mask_shift, data_shift] : {std::pair{0U, 0U}, {1U, 0U}, {0U, 1U}, {4U, 2U}}) {
+      SCOPED_TRACE(std::string{name} + " " + std::to_string(mask_shift) +
+                   std::to_string(data_shift));
+      auto source       = crooked_array{mask_shift, data_shift, 3 * width};
+      auto const column = import_array(type, source.array);
+      auto const view   = column.view();
+      EXPECT_EQ(view.null_mask() == source.buffers[0], mask_shift % 4 == 0);
+      EXPECT_EQ(view.head<void>() == source.buffers[1], data_shift % std::min(width, 8UL) == 0);
+      EXPECT_TRUE(view.head<void>() == source.buffers[1] ||
+                  std::memcmp(view.head<void>(), source.buffers[1], 3 * width) == 0);
+      EXPECT_EQ(read_rows(view, type)[1], value{});
+    }
+  }
+}
+
+TEST(ImportOfNoRows, NeedsNoBuffers)
+{
+  for (auto const& name : {"int32", "string", "bool8"}) {
+    auto mask          = std::uint8_t{0};
+    auto buffers       = std::array<void const*, 3>{&mask, nullptr, nullptr};
+    auto array         = unique_device_array{};
+    auto const n       = std::string_view{name} == "string" ? 3 : 2;
+    array->device_type = ARROW_DEVICE_CPU;
+    array->array       = {0,
+                          -1,
+                          3,
+                          n,
+                          0,
+                          buffers.data(),
+                          nullptr,
+                          nullptr,
+                          [](ArrowArray* self) { self->release = nullptr; },
+                          nullptr};
+    EXPECT_EQ(read_rows(import_array(flat(name), array).view(), flat(name)), rows{});
+  }
+}
+
+// -- dictionaries ------------------------------------------------------------------------------
+
+TEST(ImportDictionary, UnsignedIndicesAreWidenedWhenTheyMustBe)
+{
+  struct row {
+    char const* index;
+    int values;
+    cudf::type_id expected;
+  };
+
+  for (auto const& [index, count, expected] : {row{"uint8", 128, cudf::type_id::INT8},
+                                               row{"uint8", 129, cudf::type_id::INT16},
+                                               row{"uint16", 32'768, cudf::type_id::INT16},
+                                               row{"uint16", 32'769, cudf::type_id::INT32},
+                                               row{"uint32", 3, cudf::type_id::INT32},
+                                               row{"uint64", 3, cudf::type_id::INT64}}) {
+    SCOPED_TRACE(std::string{index} + " of " + std::to_string(count));
+    auto keys = rows{};
+    for (int i = 0; i < count; ++i) { keys.push_back(number(i)); }
+    auto array  = produce(flat(index), {keys.front(), keys.back()}, slices_of({{2, 0}, {}}, true));
+    auto values = produce(flat("int32"), keys);
+    check(ArrowArrayAllocateDictionary(array.get()));
+    values.move_to(array->dictionary);
+    tracked source{std::move(array)};
+
+    auto const type   = dictionary_of(flat("int32"), flat(index).format);
+    auto const column = import_array(type, source.array);
+    EXPECT_EQ(column.view().child(0).type().id(), expected);
+    EXPECT_EQ(read_rows(column.view(), type), (rows{keys.front(), keys.back()}));
+  }
+}
+
+// -- tables ------------------------------------------------------------------------------------
+
+shape const batch_type = struct_of({flat("int32"), flat("string"), list_of(flat("bool8"))});
+
+rows table_rows(imported_table const& table, shape const& type)
+{
+  auto const view = table.view();
+  auto result     = rows(static_cast<std::size_t>(table.num_rows), value{rows{}});
+  for (cudf::size_type i = 0; i < view.num_columns(); ++i) {
+    auto const column = read_rows(view.column(i), type.children[static_cast<std::size_t>(i)]);
+    for (std::size_t j = 0; j < result.size(); ++j) {
+      std::get<rows>(result[j].content).push_back(column.at(j));
+    }
+  }
+  return result;
+}
+
+rows batch_rows(std::size_t size, int null_percent)
+{
+  auto random = engine{3};
+  auto result = rows(size);
+  for (auto& row : result) {
+    auto items = rows{};
+    for (auto const& field : batch_type.children) {
+      items.push_back(sample(field, random, null_percent));
+    }
+    row = {std::move(items)};
+  }
+  return result;
+}
+
+TEST(ImportTable, AppliesTheBatchsOffsetToItsColumns)
+{
+  for (auto const& slices : slice_cases) {
+    for (auto const null_percent : {0, 30, 100}) {
+      SCOPED_TRACE(std::to_string(slices.top.before) + ", " + std::to_string(slices.below.before));
+      auto const values = batch_rows(50, null_percent);
+      tracked source{produce(batch_type, values, slices_of(slices, false))};
+      {
+        auto const table = import_table(batch_type, source.array);
+        EXPECT_EQ(table_rows(table, batch_type), values);
+        for (auto const& column : table.view()) { EXPECT_TRUE(null_counts_hold(column)); }
+      }
+      EXPECT_EQ(source.released, 1);
+    }
+  }
+}
+
+TEST(ImportTable, WithoutColumnsKeepsItsRows)
+{
+  tracked source{produce(struct_of({}), rows(12, value{rows{}}))};
+  EXPECT_EQ(import_table(struct_of({}), source.array).num_rows, 12);
+  EXPECT_EQ(source.released, 1);
+}
+
+TEST(ImportTable, RefusesNullRowsAndOtherTypes)
+{
+  auto values = batch_rows(40, 0);
+  values[20]  = {};
+  for (auto const count_nulls : {true, false}) {
+    tracked source{produce(batch_type, values, slices_of({{9, 3}, {}}, count_nulls))};
+    try {
+      (void)import_table(batch_type, source.array);
+      FAIL() << "null rows taken";
+    } catch (std::invalid_argument const& error) {
+      EXPECT_NE(std::string_view{error.what()}.find("kind=\"column\""), std::string_view::npos);
+    }
+    EXPECT_FALSE(source.array.is_released());
+    EXPECT_EQ(source.released, 0);
+  }
+  tracked list{produce(list_of(flat("int8")), {})};
+  EXPECT_THROW((void)import_table(list_of(flat("int8")), list.array), std::invalid_argument);
+  EXPECT_FALSE(list.array.is_released());
+}
+
+TEST(ImportTable, TakesNullsThatASliceLeavesOut)
+{
+  auto values = batch_rows(40, 0);
+  values[0]   = {};
+  tracked source{produce(batch_type, values)};
+  auto& batch      = source.array->array;
+  batch.offset     = 1;
+  batch.length     = 39;
+  batch.null_count = -1;
+  EXPECT_EQ(table_rows(import_table(batch_type, source.array), batch_type), part(values, 1, 40));
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/arrow_schema.hpp"
+#include "testing/columns.hpp"
+#include "testing/sample.hpp"
+
+#include <cudf_arrow_bridge/schema.hpp>
+
+#include <cudf/table/table_view.hpp>
+#include <cudf/utilities/error.hpp>
+
+#include <gtest/gtest.h>
+#include <nanoarrow/nanoarrow.hpp>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+std::string format_of(shape const& type, column_metadata const& metadata)
+{ return to_arrow_schema(*make_column(type, {}), metadata)->format; }
+
+void expect_same_formats(ArrowSchema const& schema, shape const& type)
+{
+  EXPECT_EQ(schema.format, type.format) << type.name;
+  auto const is_dictionary = type.id == cudf::type_id::DICTIONARY32;
+  EXPECT_EQ(schema.dictionary != nullptr, is_dictionary);
+  if (is_dictionary) {
+    EXPECT_EQ(schema.n_children, 0);
+    return expect_same_formats(*schema.dictionary, type.children[0]);
+  }
+  ASSERT_EQ(schema.n_children, std::ssize(type.children));
+  for (std::size_t i = 0; i < type.children.size(); ++i) {
+    expect_same_formats(*schema.children[i], type.children[i]);
+  }
+}
+
+class Schema : public ::testing::TestWithParam<shape> {};
+
+TEST_P(Schema, HasTheTypesFormatAtEachLevel)
+{
+  auto const& type = GetParam();
+  // One row, for an empty column of strings does not say how wide its offsets are.
+  auto const column = make_column(type, samples(type, 20, 0));
+  auto const schema = to_arrow_schema(*column, {});
+  expect_same_formats(*schema.get(), type);
+
+  auto view  = ArrowSchemaView{};
+  auto error = ArrowError{};
+  EXPECT_EQ(ArrowSchemaViewInit(&view, schema.get(), &error), NANOARROW_OK) << error.message;
+}
+
+TEST_P(Schema, DependsOnTheTypeAlone)
+{
+  auto const& type    = GetParam();
+  auto const describe = [&](int null_percent) {
+    auto const column = make_column(type, samples(type, 40, null_percent));
+    auto const schema = to_arrow_schema(*column, {});
+    auto text         = std::string(1000, '\0');
+    (void)ArrowSchemaToString(schema.get(), text.data(), std::ssize(text), 1);
+    return text + std::to_string(schema->flags);
+  };
+  EXPECT_EQ(describe(0), describe(30));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Schema, ::testing::ValuesIn(nested_shapes()), [](auto const& each) {
+  return each.param.name;
+});
+
+TEST(SchemaOfDurationDays, IsInSeconds)
+{
+  auto const days = integers(cudf::type_id::DURATION_DAYS, std::vector<std::int32_t>{1});
+  EXPECT_STREQ(to_arrow_schema(*days, {})->format, "tDs");
+}
+
+TEST(SchemaParameters, TimeZone)
+{
+  for (auto const* unit : {"s", "ms", "us", "ns"}) {
+    auto const type = flat(std::string{"timestamp_"} + unit);
+    EXPECT_EQ(format_of(type, {.timezone = "Asia/Tokyo"}), type.format + "Asia/Tokyo");
+    EXPECT_EQ(format_of(type, {}), type.format);
+  }
+  EXPECT_EQ(format_of(flat("date32"), {.timezone = "UTC"}), "tdD");
+}
+
+TEST(SchemaParameters, Precision)
+{
+  struct row {
+    char const* name;
+    int precision;
+    char const* format;  // null: refused
+  };
+  for (auto const& [name, precision, format] : {row{"decimal32", 0, "d:9,2,32"},
+                                                row{"decimal32", 5, "d:5,2,32"},
+                                                row{"decimal32", 9, "d:9,2,32"},
+                                                row{"decimal32", 10, nullptr},
+                                                row{"decimal32", -1, nullptr},
+                                                row{"decimal64", 0, "d:18,-3,64"},
+                                                row{"decimal64", 18, "d:18,-3,64"},
+                                                row{"decimal64", 19, nullptr},
+                                                row{"decimal128", 0, "d:38,20"},
+                                                row{"decimal128", 20, "d:20,20"},
+                                                row{"decimal128", 39, nullptr}}) {
+    auto const metadata = column_metadata{.name = "price", .precision = precision};
+    if (format != nullptr) {
+      EXPECT_EQ(format_of(flat(name), metadata), format);
+      continue;
+    }
+    try {
+      (void)format_of(flat(name), metadata);
+      FAIL() << name << " of precision " << precision;
+    } catch (std::invalid_argument const& error) {
+      EXPECT_NE(std::string_view{error.what()}.find("'price'"), std::string_view::npos);
+    }
+  }
+}
+
+TEST(SchemaFlags, NullableAndOrdered)
+{
+  auto const type       = dictionary_of(flat("string"));
+  auto const dictionary = make_column(type, {});
+  for (auto const nullable : {true, false}) {
+    for (auto const ordered : {true, false}) {
+      auto const schema = to_arrow_schema(*dictionary, {.nullable = nullable, .ordered = ordered});
+      EXPECT_EQ(
+        schema->flags,
+        (nullable ? ARROW_FLAG_NULLABLE : 0) | (ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0));
+    }
+  }
+  EXPECT_EQ(to_arrow_schema(*make_column(flat("int8"), {}), {.ordered = true})->flags,
+            ARROW_FLAG_NULLABLE)
+    << "only dictionaries are ordered";
+}
+
+TEST(SchemaNames, AreKeptAtEachLevel)
+{
+  auto const type               = struct_of({flat("int8"), list_of(struct_of({flat("string")}))});
+  auto const column             = make_column(type, {});
+  auto metadata                 = column_metadata{.name = "orders"};
+  metadata.children             = {{.name = "id"}, {.name = "lines"}};
+  metadata.children[1].children = {{.name = "element"}};
+  metadata.children[1].children[0].children = {{.name = "w\xc3\xa4hrung"}};
+
+  auto const schema = to_arrow_schema(*column, metadata);
+  EXPECT_STREQ(schema->name, "orders");
+  EXPECT_STREQ(schema->children[0]->name, "id");
+  EXPECT_STREQ(schema->children[1]->name, "lines");
+  EXPECT_STREQ(schema->children[1]->children[0]->name, "element");
+  EXPECT_STREQ(schema->children[1]->children[0]->children[0]->name, "w\xc3\xa4hrung");
+}
+
+TEST(SchemaNames, HaveDefaults)
+{
+  auto const type   = struct_of({flat("int8"), list_of(flat("int8"))});
+  auto const schema = to_arrow_schema(*make_column(type, {}), {.children = {{.name = "given"}}});
+  EXPECT_STREQ(schema->name, "");
+  EXPECT_STREQ(schema->children[0]->name, "given");
+  EXPECT_STREQ(schema->children[1]->name, "1");
+  EXPECT_STREQ(schema->children[1]->children[0]->name, "item");
+}
+
+std::string metadata_value(ArrowSchema const& schema, char const* key)
+{
+  auto value = ArrowStringView{};
+  check(ArrowMetadataGetValue(schema.metadata, ArrowCharView(key), &value));
+  return {value.data, static_cast<std::size_t>(value.size_bytes)};
+}
+
+TEST(SchemaMetadata, IsKept)
+{
+  auto const type   = list_of(flat("int8"));
+  auto const column = make_column(type, {});
+  auto metadata     = column_metadata{.metadata = {{"a", "1"}, {"b", std::string("x\0y", 3)}}};
+  metadata.children = {{.metadata = {{"deep", "yes"}}}};
+  auto const schema = to_arrow_schema(*column, metadata);
+  EXPECT_EQ(metadata_value(*schema.get(), "a"), "1");
+  EXPECT_EQ(metadata_value(*schema.get(), "b"), std::string("x\0y", 3));
+  EXPECT_EQ(metadata_value(*schema->children[0], "deep"), "yes");
+  EXPECT_EQ(to_arrow_schema(*column, {})->metadata, nullptr);
+}
+
+TEST(SchemaOfATable, IsAStructThatIsNotNullable)
+{
+  auto const ids    = make_column(flat("int32"), {});
+  auto const names  = make_column(flat("string"), {});
+  auto const table  = cudf::table_view{{*ids, *names, *ids}};
+  auto const schema = to_arrow_schema(
+    table, {{.name = "id"}, {.name = "name", .nullable = false}}, {{"pandas", "{}"}});
+  EXPECT_STREQ(schema->format, "+s");
+  EXPECT_STREQ(schema->name, "");
+  EXPECT_EQ(schema->flags, 0);
+  EXPECT_EQ(metadata_value(*schema.get(), "pandas"), "{}");
+  ASSERT_EQ(schema->n_children, 3);
+  EXPECT_STREQ(schema->children[0]->name, "id");
+  EXPECT_EQ(schema->children[0]->flags, ARROW_FLAG_NULLABLE);
+  EXPECT_STREQ(schema->children[1]->name, "name");
+  EXPECT_EQ(schema->children[1]->flags, 0);
+  EXPECT_STREQ(schema->children[2]->name, "2");
+  EXPECT_EQ(to_arrow_schema(cudf::table_view{}, {}, {})->n_children, 0);
+}
+
+TEST(SharedSchema, StructsLiveOnTheirOwn)
+{
+  auto const type = struct_of({flat("int8"), dictionary_of(flat("string"))});
+  auto source = cudf_arrow_bridge::make_schema(*make_column(type, {}), {.metadata = {{"a", "1"}}});
+  auto first  = source.to_arrow();
+  auto const other = source.to_arrow();
+  EXPECT_EQ(first->children[1]->format, other->children[1]->format);
+  source               = shared_schema{};
+  auto const moved_out = unique_schema{first->children[1]};
+  first.reset();
+  expect_same_formats(*other.get(), type);
+  EXPECT_EQ(metadata_value(*other.get(), "a"), "1");
+  EXPECT_STREQ(moved_out->dictionary->format, "u");
+  EXPECT_THROW((void)source.to_arrow(), std::invalid_argument);
+}
+
+TEST(SchemaErrors, NameTheColumn)
+{
+  auto const number             = make_column(flat("int8"), {});
+  auto const type               = struct_of({flat("int8"), list_of(flat("decimal32"))});
+  auto const nested             = make_column(type, {});
+  auto precise                  = column_metadata{.name = "a", .children = {{}, {.name = "b"}}};
+  precise.children[1].children  = {{.precision = 77}};
+  auto too_many                 = column_metadata{.name = "a", .children = {{.name = "c"}}};
+  too_many.children[0].children = {{}};
+  for (auto const& [metadata, path] : {std::pair{precise, "'a.b[]'"}, {too_many, "'a.c'"}}) {
+    try {
+      (void)to_arrow_schema(*nested, metadata);
+      FAIL() << path;
+    } catch (std::invalid_argument const& error) {
+      EXPECT_NE(std::string_view{error.what()}.find(path), std::string_view::npos) << error.what();
+    }
+  }
+  EXPECT_THROW((void)to_arrow_schema(cudf::table_view{{*number}}, {{}, {}}, {}),
+               std::invalid_argument);
+  for (auto const id : {cudf::type_id::LIST, cudf::type_id::DICTIONARY32}) {
+    auto const childless = cudf::column_view{cudf::data_type{id}, 0, nullptr, nullptr, 0};
+    EXPECT_THROW((void)to_arrow_schema(childless, {}), std::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

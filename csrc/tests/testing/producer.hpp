@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Arrow arrays built by nanoarrow, each level of them sliced as a test asks.
+#pragma once
+
+#include "arrow_schema.hpp"
+#include "columns.hpp"
+#include "sample.hpp"
+
+#include <cudf_arrow_bridge/owners.hpp>
+
+#include <nanoarrow/nanoarrow.hpp>
+
+#include <functional>
+
+namespace cudf_arrow_bridge::test {
+
+/// Rows that an array has before and after the ones that count.
+struct padding {
+  int before{0};
+  int after{0};
+};
+
+/// How to slice the levels of an array; the top is level 0.
+struct slicing {
+  std::function<padding(int)> at{[](int) { return padding{}; }};
+  bool count_nulls{true};  ///< else `null_count` is -1
+};
+
+inline void append(ArrowArray* array, shape const& type, value const& v)
+{
+  if (v.is_null()) { return check(ArrowArrayAppendNull(array, 1)); }
+  switch (type.id) {
+    case cudf::type_id::STRING: {
+      auto const& text = v.text();
+      return check(
+        ArrowArrayAppendString(array, {text.data(), static_cast<std::int64_t>(text.size())}));
+    }
+    case cudf::type_id::FLOAT32:
+      return check(ArrowArrayAppendDouble(
+        array, std::bit_cast<float>(static_cast<std::uint32_t>(v.number()))));
+    case cudf::type_id::FLOAT64:
+      return check(ArrowArrayAppendDouble(
+        array, std::bit_cast<double>(static_cast<std::uint64_t>(v.number()))));
+    case cudf::type_id::DECIMAL32:
+    case cudf::type_id::DECIMAL64:
+    case cudf::type_id::DECIMAL128: {
+      auto const bytes = std::bit_cast<std::array<std::uint8_t, 16>>(v.number());
+      auto decimal     = ArrowDecimal{};
+      auto const width = 8 * static_cast<std::int32_t>(cudf::size_of(type.type()));
+      ArrowDecimalInit(&decimal, width, 9, 0);
+      ArrowDecimalSetBytes(&decimal, bytes.data());
+      return check(ArrowArrayAppendDecimal(array, &decimal));
+    }
+    default:
+      return check(type.is_signed()
+                     ? ArrowArrayAppendInt(array, static_cast<std::int64_t>(v.number()))
+                     : ArrowArrayAppendUInt(array, static_cast<std::uint64_t>(v.number())));
+  }
+}
+
+inline rows padded(shape const& type, rows const& values, padding const& pad)
+{
+  auto const nulls = has_nulls(values) ? 50 : 0;
+  auto result      = samples(type, static_cast<std::size_t>(pad.before), nulls, 5);
+  result.insert(result.end(), values.begin(), values.end());
+  auto const after = samples(type, static_cast<std::size_t>(pad.after), nulls, 6);
+  result.insert(result.end(), after.begin(), after.end());
+  return result;
+}
+
+inline void build(
+  ArrowArray* array, shape const& type, rows const& values, slicing const& slices, int level)
+{
+  auto const pad = slices.at(level);
+  auto const all = padded(type, values, pad);
+  // What stands below a null row is nobody's business, so it may be anything.
+  auto const filler       = [](shape const& child) { return samples(child, 1, 0, 7).front(); };
+  auto const set_validity = [&] {
+    if (!has_nulls(all)) { return; }
+    for (auto const& v : all) {
+      check(ArrowBitmapAppend(ArrowArrayValidityBitmap(array), v.is_null() ? 0 : 1, 1));
+    }
+  };
+  auto error = ArrowError{};
+  if (type.id == cudf::type_id::STRUCT) {
+    check(ArrowArrayInitFromType(array, NANOARROW_TYPE_STRUCT));
+    check(ArrowArrayAllocateChildren(array, static_cast<std::int64_t>(type.children.size())));
+    for (std::size_t i = 0; i < type.children.size(); ++i) {
+      auto const& field = type.children[i];
+      build(array->children[i], field, field_rows(all, i, filler(field)), slices, level + 1);
+    }
+    set_validity();
+  } else if (type.id == cudf::type_id::LIST) {
+    auto const [elements, offsets] = flatten(all);
+    check(ArrowArrayInitFromType(array, NANOARROW_TYPE_LIST));
+    check(ArrowArrayAllocateChildren(array, 1));
+    build(array->children[0], type.children[0], elements, slices, level + 1);
+    set_validity();
+    check(ArrowBufferAppend(ArrowArrayBuffer(array, 1), offsets.data(), std::ssize(offsets) * 4));
+  } else {
+    auto schema              = nanoarrow::UniqueSchema{};
+    auto const [keys, codes] = encode(all);
+    auto const is_dictionary = type.id == cudf::type_id::DICTIONARY32;
+    ArrowSchemaInit(schema.get());
+    check(ArrowSchemaSetFormat(schema.get(), type.format.c_str()));
+    check(ArrowArrayInitFromSchema(array, schema.get(), &error), &error);
+    check(ArrowArrayStartAppending(array));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const& v = all[i];
+      if (is_dictionary && !v.is_null()) {
+        check(ArrowArrayAppendInt(array, codes[i]));
+      } else {
+        append(array, type, v);
+      }
+    }
+    if (is_dictionary) {
+      check(ArrowArrayAllocateDictionary(array));
+      build(array->dictionary, type.children[0], keys, slices, level + 1);
+    }
+  }
+  // No byte more than Arrow needs, so that the address sanitizer sees a read beyond.
+  for (std::int64_t i = 0; i < array->n_buffers; ++i) {
+    auto* buffer = ArrowArrayBuffer(array, i);
+    check(ArrowBufferResize(buffer, buffer->size_bytes, 1));
+  }
+  check(ArrowArrayFinishBuilding(array, NANOARROW_VALIDATION_LEVEL_NONE, &error), &error);
+  array->offset = pad.before;
+  array->length = std::ssize(values);
+  array->null_count =
+    slices.count_nulls || type.id == cudf::type_id::EMPTY
+      ? std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); })
+      : -1;
+}
+
+inline unique_array produce(shape const& type, rows const& values, slicing const& slices = {})
+{
+  auto array = unique_array{};
+  build(array.get(), type, values, slices, 0);
+  return array;
+}
+
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Values and types drawn at random, the same for the same seed.
+#pragma once
+
+#include "value.hpp"
+
+#include <array>
+
+namespace cudf_arrow_bridge::test {
+
+using engine = std::mt19937;
+
+/// Less than `bound`, and the same everywhere, which the standard's distributions do not promise.
+inline int below(engine& random, int bound)
+{ return static_cast<int>(random() % static_cast<unsigned>(bound)); }
+
+/// One row; `null_percent` of the rows of each level are null.
+inline value sample(shape const& type, engine& random, int null_percent)
+{
+  if (type.id == cudf::type_id::EMPTY || below(random, 100) < null_percent) { return {}; }
+  switch (type.id) {
+    case cudf::type_id::BOOL8: return number(below(random, 2));
+    case cudf::type_id::FLOAT32:
+      return number(std::bit_cast<std::uint32_t>(static_cast<float>(below(random, 2000)) / -8.0F));
+    case cudf::type_id::FLOAT64:
+      return number(std::bit_cast<std::uint64_t>(below(random, 2000) / -8.0));
+    case cudf::type_id::STRING: {
+      static constexpr auto words =
+        std::to_array<char const*>({"", "a", "forty-two", "\xc3\xa9t\xc3\xa9", "zero\x01one"});
+      auto text = std::string{words[static_cast<std::size_t>(below(random, words.size()))]};
+      return {text + std::to_string(below(random, 20))};
+    }
+    case cudf::type_id::LIST: {
+      auto items = rows(static_cast<std::size_t>(below(random, 4)));
+      for (auto& item : items) { item = sample(type.children[0], random, null_percent); }
+      return {std::move(items)};
+    }
+    case cudf::type_id::STRUCT: {
+      auto items = rows{};
+      for (auto const& field : type.children) {
+        items.push_back(sample(field, random, null_percent));
+      }
+      return {std::move(items)};
+    }
+    // Few values, so that some of them repeat; keys have no nulls of their own.
+    case cudf::type_id::DICTIONARY32: {
+      auto few = engine{static_cast<unsigned>(below(random, 10))};
+      return sample(type.children[0], few, 0);
+    }
+    default: {
+      auto const bits = 8 * static_cast<int>(cudf::size_of(type.type()));
+      auto const draw = (static_cast<std::uint64_t>(random()) << 32) | random();
+      if (bits == 128) { return number(static_cast<__int128_t>(draw) * -1'000'003); }
+      auto const kept = draw >> (64 - bits);
+      if (!type.is_signed()) { return number(kept); }
+      return number(static_cast<std::int64_t>(draw) >> (64 - bits));
+    }
+  }
+}
+
+inline rows samples(shape const& type, std::size_t count, int null_percent, unsigned seed = 1)
+{
+  auto random = engine{seed};
+  auto result = rows(count);
+  for (auto& row : result) { row = sample(type, random, null_percent); }
+  return result;
+}
+
+/// A type of at most `depth` levels below it.
+inline shape sample_shape(engine& random, int depth)
+{
+  auto const& flats = flat_shapes();
+  auto const flat   = [&] { return flats[random() % flats.size()]; };
+  switch (depth == 0 ? 0 : below(random, 5)) {
+    case 1:
+    case 2: return list_of(sample_shape(random, depth - 1));
+    case 3: {
+      auto fields = std::vector<shape>{};
+      for (auto i = below(random, 4); i > 0; --i) {
+        fields.push_back(sample_shape(random, depth - 1));
+      }
+      return struct_of(std::move(fields));
+    }
+    case 4: {
+      auto const keys = flat();
+      return keys.id == cudf::type_id::EMPTY ? keys : dictionary_of(keys);
+    }
+    default: return flat();
+  }
+}
+
+/// Each type flat, and in each kind of nesting that is legal.
+inline std::vector<shape> nested_shapes()
+{
+  auto result = std::vector<shape>{};
+  for (auto const& type : flat_shapes()) {
+    result.push_back(type);
+    result.push_back(list_of(type));
+    result.push_back(struct_of({type, flat("int32")}));
+    if (type.id != cudf::type_id::EMPTY) { result.push_back(dictionary_of(type)); }
+  }
+  auto const pair =
+    struct_of({flat("string"), list_of(flat("int16")), dictionary_of(flat("string"))});
+  for (auto const& type : {list_of(list_of(flat("string"))),
+                           list_of(pair),
+                           struct_of({pair, flat("bool8")}),
+                           struct_of({}),
+                           list_of(struct_of({list_of(pair)})),
+                           dictionary_of(struct_of({flat("string"), flat("int8")}), "c"),
+                           list_of(dictionary_of(flat("large_string"), "l"))}) {
+    result.push_back(type);
+  }
+  return result;
+}
+
+}  // namespace cudf_arrow_bridge::test
