@@ -10,6 +10,7 @@ import host
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
+import pytest
 
 UNITS = ("s", "ms", "us", "ns")
 #: What a pylibcudf column can say of itself: fields named by position, the widest precision.
@@ -58,6 +59,15 @@ MANY = 137
 def can_nest(type_, nesting):
     """Whether Arrow and libcudf both allow it: dictionaries hold plain values, without nulls."""
     return nesting != "dictionary" or type_ in PRIMITIVE
+
+
+#: Every type in every nesting, as parameters ``("type_", "nesting")``.
+NESTED_TYPES = [
+    pytest.param(type_, nesting, id=f"{type_}-{nesting}")
+    for type_ in TYPES
+    for nesting in NESTINGS
+    if can_nest(type_, nesting)
+]
 
 
 def mask(size, nulls):

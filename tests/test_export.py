@@ -12,16 +12,9 @@ from peers import DeviceOnly, assert_same, nodes, read, struct_of
 
 import cudf_arrow_bridge as bridge
 
-NESTED_TYPES = [
-    pytest.param(type_, nesting, id=f"{type_}-{nesting}")
-    for type_ in samples.TYPES
-    for nesting in samples.NESTINGS
-    if samples.can_nest(type_, nesting)
-]
-
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_slices_leave_with_their_rows(type_, nesting, nulls):
     """PEERS.md E1, E2: masks, offsets and children follow the slice."""
     for size in (0, 1, samples.MANY):

@@ -22,13 +22,6 @@ from peers import (
 
 import cudf_arrow_bridge as bridge
 
-NESTED_TYPES = [
-    pytest.param(type_, nesting, id=f"{type_}-{nesting}")
-    for type_ in samples.TYPES
-    for nesting in samples.NESTINGS
-    if samples.can_nest(type_, nesting)
-]
-
 
 def check(column, expected):
     assert column.size() == len(expected)
@@ -37,7 +30,7 @@ def check(column, expected):
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
     for size in (0, 1, samples.MANY):
         base = samples.nest(type_, nesting, size, nulls)
@@ -47,7 +40,7 @@ def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
     """PEERS.md I3: children's offsets add to the parent's, whoever made them."""
     for inner in ((1,), (9, 1), (33, 7), (0, 31)):
@@ -58,7 +51,7 @@ def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_nulls_that_nobody_counted_are_counted(type_, nesting, nulls):
     """PEERS.md I1: null_count = -1 on every level."""
     base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))

@@ -89,7 +89,7 @@ def test_a_capsule_that_nobody_takes_gives_everything_back():
 @pytest.mark.parametrize("child", [0, 1])
 @pytest.mark.parametrize("parent_first", [True, False])
 def test_a_child_moved_out_lives_on_its_own(child, parent_first):
-    """By the C data interface's rules for moving child arrays."""
+    """By the C data interface's rules; PEERS.md, "Owning types": what was moved isn't called."""
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
     schema, capsule = exported.__arrow_c_device_array__()
@@ -222,6 +222,7 @@ def test_an_import_that_fails_halfway_is_released_once():
 
 
 def test_releases_may_come_from_any_thread():
+    """PEERS.md P1."""
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
     producers = [Producer(STRUCT) for _ in range(8)]
@@ -237,6 +238,7 @@ def test_releases_may_come_from_any_thread():
 
 
 def test_threads_export_and_import_at_once():
+    """PEERS.md P2."""
     exported = bridge.to_arrow_device(to_plc(STRUCT))
     expected = read(exported)
     results = []
@@ -261,6 +263,8 @@ def resident():
 
 @pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly])
 def test_thousands_of_trips_leave_no_memory_behind(wrap):
+    """PEERS.md P1: neither private data nor schemas leak."""
+
     def trip():
         batch = pa.RecordBatch.from_struct_array(pa.array(rows))
         exported = bridge.to_arrow_device(wrap(batch))

@@ -11,12 +11,6 @@ from peers import Producer, assert_same, column_from, forget_null_counts, nodes,
 
 import cudf_arrow_bridge as bridge
 
-NESTED_TYPES = [
-    pytest.param(type_, nesting, id=f"{type_}-{nesting}")
-    for type_ in samples.TYPES
-    for nesting in samples.NESTINGS
-    if samples.can_nest(type_, nesting)
-]
 TRIPS = [
     ([(0, 137)], [(0, 137)], [(0, 137)]),
     ([(1, 130)], [(0, 130)], [(7, 100)]),
@@ -28,7 +22,7 @@ TRIPS = [
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_slices_add_up_across_the_border(type_, nesting, nulls):
     """Arrow's slice, then libcudf's, then Arrow's, over children that are slices too."""
     for inner in ((), (9, 1), (32, 33)):
