@@ -94,44 +94,50 @@ cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type 
     return self
 
 
-def import_column(schema, array, stream, mr, bint copy):
-    """Import an array; its capsule is spent, the schema's is not.
+cdef class ImportCall:
+    """What an import is called with, as C++ takes it.
 
-    The stream and the resource are kept alive as long as any buffer of the column is.
+    The stream and the resource are to be kept alive as long as any buffer of the result is.
     """
-    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    mr = resolve_resource(mr)
-    kept = (mr, stream)
-    cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+
+    cdef _core.ArrowSchema* schema
+    cdef _core.ArrowDeviceArray* array
     cdef _core.import_options options
-    options.copy = copy
+    cdef stream_ref stream
+    cdef device_async_resource_ref resource
+    cdef tuple kept
+
+    def __cinit__(self, schema, array, stream, mr, bint copy):
+        self.schema = schema_from_capsule(schema)
+        self.array = device_array_from_capsule(array)
+        self.options.copy = copy
+        self.stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+        mr = resolve_resource(mr)
+        self.resource = resource_of(mr)
+        self.kept = (mr, stream)
+
+
+def import_column(schema, array, stream, mr, bint copy):
+    """Import an array; its capsule is spent, the schema's is not."""
+    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy)
     cdef _core.imported_column imported
     with nogil:
         imported = move(
             _core.from_arrow_device_column(
-                dereference(c_schema), c_array, options, c_stream, resource
+                dereference(call.schema), call.array, call.options, call.stream, call.resource
             )
         )
-    return wrap_column(move(imported.storage), imported.offset, imported.size, kept)
+    return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
 
 
 def import_table(schema, array, stream, mr, bint copy):
     """Import a struct array as columns and a number of rows, likewise."""
-    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    mr = resolve_resource(mr)
-    kept = (mr, stream)
-    cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
-    cdef _core.import_options options
-    options.copy = copy
+    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy)
     cdef _core.imported_table imported
     with nogil:
         imported = move(
             _core.from_arrow_device_table(
-                dereference(c_schema), c_array, options, c_stream, resource
+                dereference(call.schema), call.array, call.options, call.stream, call.resource
             )
         )
     cdef size_t i
@@ -142,7 +148,7 @@ def import_table(schema, array, stream, mr, bint copy):
                 move(imported.columns[i].storage),
                 imported.columns[i].offset,
                 imported.columns[i].size,
-                kept,
+                call.kept,
             )
         )
     return columns, imported.num_rows
