@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 from libcpp.pair cimport pair
 from libcpp.string cimport string

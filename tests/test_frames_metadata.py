@@ -31,12 +31,6 @@ DEFAULT = pd.StringDtype(na_value=np.nan)
 STRINGS = pa.array(["p", None, "r"])
 
 
-def imported(array, field=None):
-    """Import an array as a series, and its values with it."""
-    found = assemble_series(to_plc(array), field or pa.field("x", array.type))
-    return found, content(found)[0]
-
-
 def renamed(old, new):
     def peer(schema):
         position = schema.get_field_index(old)
