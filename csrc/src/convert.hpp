@@ -32,7 +32,8 @@ struct bit_range {
 /// Bytes that `bits` bits take.
 constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8; }
 
-/// Bools of one byte each to bits; any byte but 0 is true.
+/// Bools of one byte each to bits; any byte but 0 is true. On device memory libcudf's algorithm
+/// waits for a count that nobody needs.
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
 
 /// Bits to bools of one byte each, 0 or 1.
