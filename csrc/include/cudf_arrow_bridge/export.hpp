@@ -115,8 +115,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * @param column Column to export
  * @param owner Keeps the memory of `column` alive; dropped from whatever thread releases last
  * @param options See there
- * @param stream Stream that conversions are enqueued on; its work so far is what consumers wait for.
- *   The host waits for it only where a BOOL8 column in device memory is converted.
+ * @param stream Stream that conversions are enqueued on; its work so far is what consumers wait
+ *   for. The host waits for it only where a BOOL8 column in device memory is converted.
  * @param mr Resource for converted buffers
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
