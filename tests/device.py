@@ -75,6 +75,15 @@ def zeros(mr=None):
     return buffer
 
 
+def blank():
+    """Where a test reads to. Made before anything slow is enqueued, which it would wait for."""
+    import cupy
+
+    made = cupy.full(ROWS, -1, "int32")
+    settle()
+    return made
+
+
 def as_cupy(span, dtype="int32"):
     """Whatever has a CUDA array interface, as a cupy array over the same memory."""
     import cupy
