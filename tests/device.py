@@ -104,6 +104,20 @@ def side_stream():
     return cupy.cuda.Stream(non_blocking=True)
 
 
+def assert_late(late, readers, producer):
+    """The columns are read right on their streams, none of which has got there yet.
+
+    The readers are a target each, made beforehand, with the column and the stream.
+    """
+    for target, column, stream in readers:
+        late.copy(as_cupy(column.data()), target, stream, cycles=0)
+    assert not producer.done
+    for target, _, stream in readers:
+        assert not stream.done
+        stream.synchronize()
+        assert target.get().tolist() == list(range(ROWS))
+
+
 def wait_until(condition, seconds=20):
     """Wait for what another thread does; return whether it came to pass."""
     end = time.monotonic() + seconds

@@ -94,12 +94,13 @@ def test_memory_that_is_freed_is_not_reused_too_early(resource, late):
     assert source.ptr == address
     late.copy(as_cupy(source), found, reader)
     del column
+    assert not reader.done
     # What is freed too early would be at hand on the stream that it was allocated on.
     others = [rmm.DeviceBuffer(size=4 * ROWS, mr=resource[0]) for _ in range(4)]
     for other in others:
         as_cupy(other).fill(-2)
-    assert not reader.done
-    assert address not in [other.ptr for other in others]
+    # Some resources wait for the device before they allocate.
+    assert reader.done or address not in [other.ptr for other in others]
     reader.synchronize()
     assert found.get().tolist() == list(range(ROWS))
 

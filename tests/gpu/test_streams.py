@@ -7,39 +7,14 @@ zeros where values should be; a host that waits shows as a stream that is done t
 
 from __future__ import annotations
 
-import gc
-import weakref
-
 import pylibcudf as plc
 import pytest
-from device import GPU, ROWS, as_cupy, blank, settle, side_stream, wait_until
+from device import GPU, ROWS, as_cupy, assert_late, blank, settle, side_stream
 from peers import Producer, column_from, read
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.streams import stream_handle
 
 pytestmark = GPU
-
-
-def cupy_stream(stream):
-    """Whatever names a stream, as cupy takes it."""
-    import cupy
-
-    return cupy.cuda.ExternalStream(stream_handle(stream))
-
-
-def assert_late(late, readers, producer):
-    """The columns are read right on their streams, none of which has got there yet.
-
-    The readers are a target each, made beforehand, with the column and the stream.
-    """
-    for target, column, stream in readers:
-        late.copy(as_cupy(column.data()), target, stream, cycles=0)
-    assert not producer.done
-    for target, _, stream in readers:
-        assert not stream.done
-        stream.synchronize()
-        assert target.get().tolist() == list(range(ROWS))
 
 
 def test_nothing_waits_for_a_slow_producer(late):
@@ -117,9 +92,7 @@ def test_packing_bools_follows_the_producer(late, pool):
     assert read(exported.to_host(stream=side_stream())).to_pylist() == [False, True] * (ROWS // 2)
 
 
-@pytest.mark.xfail(
-    reason="libcudf's bools_to_mask reads a count of its own back, as its source has it"
-)
+@pytest.mark.xfail(reason="libcudf's bools_to_mask, by its source, reads a count back")
 def test_packing_bools_does_not_wait(late, pool):
     _, waited = pack_late(late, pool)
     assert not waited
@@ -171,89 +144,3 @@ def test_bringing_it_to_the_host_waits_for_the_producer(late):
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     assert not producer.done
     assert read(exported.to_host(stream=side_stream())).to_pylist() == list(range(ROWS))
-
-
-def rmm_stream():
-    from rmm.pylibrmm.stream import Stream
-
-    return Stream()
-
-
-def rmm_per_thread():
-    from rmm.pylibrmm.stream import PER_THREAD_DEFAULT_STREAM
-
-    return PER_THREAD_DEFAULT_STREAM
-
-
-def pylibcudf_stream():
-    from pylibcudf.utils import CUDF_DEFAULT_STREAM
-
-    return CUDF_DEFAULT_STREAM
-
-
-def cuda_core_stream():
-    core = pytest.importorskip("cuda.core")
-    current = core.Device()
-    current.set_current()
-    return current.create_stream()
-
-
-def cuda_bindings_stream():
-    from cuda.bindings import runtime
-
-    error, stream = runtime.cudaStreamCreateWithFlags(runtime.cudaStreamNonBlocking)
-    assert error == runtime.cudaError_t.cudaSuccess
-    return stream
-
-
-def torch_stream():
-    return pytest.importorskip("torch").cuda.Stream()
-
-
-def numba_stream():
-    return pytest.importorskip("numba.cuda").stream()
-
-
-KEPT = []
-
-
-def handle():
-    KEPT.append(side_stream())
-    return KEPT[-1].ptr
-
-
-def nothing():
-    return None
-
-
-STREAMS = [
-    *(nothing, handle, side_stream, rmm_stream, rmm_per_thread, pylibcudf_stream),
-    *(cuda_core_stream, cuda_bindings_stream, torch_stream, numba_stream),
-]
-
-
-@pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
-def test_streams_that_made_the_data(make, late):
-    producer, consumer, found = make(), side_stream(), blank()
-    column = late.column(cupy_stream(producer))
-    column = column_from(bridge.to_arrow_device(column, stream=producer), stream=consumer)
-    assert_late(late, [(found, column, consumer)], cupy_stream(producer))
-
-
-@pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
-def test_streams_that_use_the_data(make, late):
-    producer, consumer, found = side_stream(), make(), blank()
-    exported = bridge.to_arrow_device(late.column(producer), stream=producer)
-    column = column_from(exported, stream=consumer)
-    assert_late(late, [(found, column, cupy_stream(consumer))], producer)
-
-
-def test_a_stream_lives_as_long_as_what_came_of_it(late):
-    stream = side_stream()
-    gone = weakref.ref(stream)
-    column = column_from(bridge.to_arrow_device(late.column(stream), stream=stream), stream=stream)
-    del stream
-    gc.collect()
-    assert gone() is not None
-    del column
-    assert wait_until(lambda: gone() is None)
