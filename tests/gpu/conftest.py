@@ -15,6 +15,12 @@ RESOURCES = {
 }
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "late" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow_kernel")
+
+
 @pytest.fixture(scope="session")
 def late():
     return device.Late()

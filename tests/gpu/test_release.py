@@ -89,7 +89,7 @@ def test_a_release_waits_for_the_reader(late):
     assert as_cupy(source.data())[0] == -1  # the memory was indeed overwritten, but later
 
 
-def test_the_last_of_many_buffers_releases(late):
+def test_the_last_of_many_buffers_releases():
     producer = Producer(bridge.to_arrow_device(on_device(ARRAYS["struct"])))
     column = column_from(producer)
     child = column.children()[1]

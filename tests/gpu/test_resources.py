@@ -31,6 +31,13 @@ def test_the_label_is_the_truth(resource):
     assert list(struct.reserved) == [0, 0, 0]
 
 
+def test_managed_memory_goes_as_plain_cuda_memory_on_demand(resource):
+    column = on_device(pa.array([1, None, 3]))
+    exported = bridge.to_arrow_device(column, device_type="cuda")
+    wanted = "CUDA" if resource[1] == "CUDA_MANAGED" else resource[1]
+    assert exported.device_type.name == wanted
+
+
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_slices_come_back(resource, type_):
     array = samples.values(type_, samples.MANY, "some")
