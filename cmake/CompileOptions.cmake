@@ -28,7 +28,7 @@ target_compile_options(
 
 if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(
-    -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g
+    -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1
   )
   add_link_options(-fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE})
 endif()

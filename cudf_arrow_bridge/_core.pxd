@@ -112,6 +112,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass export_options:
         bool compact
+        bool managed_as_cuda
 
     cdef cppclass device_array:
         unique_device_array to_arrow() except +libcudf_exception_handler

@@ -5,6 +5,7 @@ from typing import Any
 import pylibcudf as plc
 
 from ._schema import Schema
+from .exporting import ExportOptions
 from .metadata import ColumnMetadata
 from .streams import Stream
 
@@ -24,7 +25,7 @@ class ExportedArray:
     def buffers(self) -> list[tuple[str, int, int, bool]]: ...
 
 def export_column(
-    column: plc.Column, metadata: ColumnMetadata, owner: Any, stream: Stream, mr: Any, compact: bool
+    column: plc.Column, metadata: ColumnMetadata, owner: Any, how: ExportOptions
 ) -> tuple[Schema, ExportedArray]: ...
 def export_table(
     columns: tuple[plc.Column, ...],
@@ -32,7 +33,5 @@ def export_table(
     num_rows: int,
     metadata: Mapping[bytes, bytes],
     owner: Any,
-    stream: Stream,
-    mr: Any,
-    compact: bool,
+    how: ExportOptions,
 ) -> tuple[Schema, ExportedArray]: ...

@@ -129,7 +129,7 @@ cdef class ExportedArray:
         ]
 
 
-def export_column(Column column not None, metadata, owner, stream, mr, bint compact):
+def export_column(Column column not None, metadata, owner, how):
     """Export a column: its schema and its array.
 
     `owner` and the stream are kept alive, beside the column, as long as anything made from the
@@ -140,22 +140,20 @@ def export_column(Column column not None, metadata, owner, stream, mr, bint comp
     cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
-    mr = resolve_resource(mr)
+    mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
-    kept = (column, owner, mr, stream)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
+    kept = (column, owner, mr, how.stream)
     cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
-    options.compact = compact
+    options.compact = how.compact
+    options.managed_as_cuda = how.managed_as_cuda
     with nogil:
         schema = move(_core.make_schema(view, c_metadata))
         array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
     return Schema.wrap(move(schema)), ExportedArray.wrap(array)
 
 
-def export_table(
-    tuple columns, list fields, size_type num_rows, metadata, owner, stream, mr,
-    bint compact,
-):
+def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how):
     """Export columns as a record batch: its schema and its array, likewise."""
     cdef vector[column_view] views
     cdef vector[column_metadata] c_fields
@@ -169,13 +167,14 @@ def export_table(
     cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
-    mr = resolve_resource(mr)
+    mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
     cdef table_view view = table_view(views, num_rows)
-    kept = (columns, owner, mr, stream)
+    kept = (columns, owner, mr, how.stream)
     cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
-    options.compact = compact
+    options.compact = how.compact
+    options.managed_as_cuda = how.managed_as_cuda
     with nogil:
         schema = move(_core.make_schema(view, c_fields, c_metadata))
         array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))

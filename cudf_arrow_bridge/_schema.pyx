@@ -87,10 +87,10 @@ def metadata_of(object capsule) -> dict:
     """Read a schema's own metadata; an extension type's name and parameters are in it."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     cdef const char* cursor = schema.metadata
-    cdef int32_t i
+    cdef int32_t _i
     result = {}
     if cursor != NULL:
-        for i in range(read_size(&cursor)):
+        for _i in range(read_size(&cursor)):
             key = read_text(&cursor)
             result[key] = read_text(&cursor)
     return result

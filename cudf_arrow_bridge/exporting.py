@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pylibcudf as plc
 
@@ -29,6 +29,7 @@ def to_arrow_device(
     requested_schema: Any = None,
     preserve_index: bool | None = None,
     compact: bool = False,
+    device_type: Literal["cuda"] | None = None,
 ) -> DeviceArray:
     """Export cuDF data through Arrow's C device data interface, without copying it.
 
@@ -53,6 +54,9 @@ def to_arrow_device(
     compact : bool
         Whether to copy the masks of slices that begin within a byte, so that no array has an
         offset, for consumers that insist on none.
+    device_type : {"cuda"}, optional
+        None: the array says what its memory is. ``"cuda"``: managed memory is labelled as plain
+        CUDA memory, for consumers that know no other.
 
     Returns
     -------
@@ -66,23 +70,34 @@ def to_arrow_device(
     ValueError
         If `requested_schema` could never be met, or buffers live in different places.
     """
-    result = _export(obj, resolve_stream(stream), preserve_index, compact)
+    if device_type not in (None, "cuda"):
+        raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
+    how = ExportOptions(resolve_stream(stream), compact, device_type == "cuda")
+    result = _export(obj, preserve_index, how)
     result.check_requested(requested_schema)
     return result
 
 
-def _export(obj: Any, stream: Stream, preserve_index: bool | None, compact: bool) -> DeviceArray:
+class ExportOptions(NamedTuple):
+    """How the core is to export; see `to_arrow_device`."""
+
+    stream: Stream
+    compact: bool
+    managed_as_cuda: bool
+
+
+def _export(obj: Any, preserve_index: bool | None, how: ExportOptions) -> DeviceArray:
     if isinstance(obj, DeviceArray):
         return obj
     if isinstance(obj, plc.Column):
-        schema, array = export_column(obj, ColumnMetadata(), None, stream, None, compact)
+        schema, array = export_column(obj, ColumnMetadata(), None, how)
         return DeviceArray(array, schema, "column")
     if isinstance(obj, plc.Table):
         # Without metadata the core names the fields by their positions.
-        return _table(obj.columns(), [], obj.num_rows(), {}, obj, stream, compact)
+        return _table(obj.columns(), [], obj.num_rows(), {}, obj, how)
     if _is_cudf(obj):
-        return _frame(load_frames().disassemble(obj, preserve_index, stream), stream, compact)
-    return _reexport(open_source(obj), stream, compact)
+        return _frame(load_frames().disassemble(obj, preserve_index, how.stream), how)
+    return _reexport(open_source(obj), how)
 
 
 def _is_cudf(obj: Any) -> bool:
@@ -96,17 +111,14 @@ def _table(
     num_rows: int,
     metadata: Mapping[bytes, bytes],
     owner: Any,
-    stream: Stream,
-    compact: bool,
+    how: ExportOptions,
     labels: tuple[Any, ...] = (),
 ) -> DeviceArray:
-    schema, array = export_table(
-        tuple(columns), fields, num_rows, metadata, owner, stream, None, compact
-    )
+    schema, array = export_table(tuple(columns), fields, num_rows, metadata, owner, how)
     return DeviceArray(array, schema, "table", labels)
 
 
-def _frame(parts: FrameParts, stream: Stream, compact: bool) -> DeviceArray:
+def _frame(parts: FrameParts, how: ExportOptions) -> DeviceArray:
     if parts.kind == "table":
         return _table(
             parts.columns,
@@ -114,24 +126,20 @@ def _frame(parts: FrameParts, stream: Stream, compact: bool) -> DeviceArray:
             parts.num_rows,
             parts.metadata,
             parts.owners,
-            stream,
-            compact,
+            how,
             parts.labels,
         )
-    schema, array = export_column(
-        parts.columns[0], parts.fields[0], parts.owners, stream, None, compact
-    )
+    schema, array = export_column(parts.columns[0], parts.fields[0], parts.owners, how)
     return DeviceArray(array, schema, "column", parts.labels)
 
 
-def _reexport(source: Source, stream: Stream, compact: bool) -> DeviceArray:
+def _reexport(source: Source, how: ExportOptions) -> DeviceArray:
     """Export what another library holds, under the names it came with."""
     if source.kind(None) == "table":
-        columns, num_rows = source.import_table(stream, None, False)
+        columns, num_rows = source.import_table(how.stream, None, False)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
-        metadata = schema.metadata or {}
-        return _table(columns, fields, num_rows, metadata, None, stream, compact)
-    column = source.import_column(stream, None, False)
-    c_schema, array = export_column(column, from_field(source.field()), None, stream, None, compact)
+        return _table(columns, fields, num_rows, schema.metadata or {}, None, how)
+    column = source.import_column(how.stream, None, False)
+    c_schema, array = export_column(column, from_field(source.field()), None, how)
     return DeviceArray(array, c_schema, "column")

@@ -33,7 +33,8 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
   // The specification has consumers read the event only, though the pointer's type lets them write.
-  result->sync_event = tree->ready ? const_cast<cudaEvent_t*>(tree->ready.handle()) : nullptr;
+  result->sync_event =
+    tree->ready ? static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle())) : nullptr;
   return result;
 }
 

@@ -29,10 +29,9 @@ struct aligned_mask {
 /// libcudf reads masks as aligned words and counts bits in 32 bits; Arrow promises neither.
 aligned_mask align(bit_range const& range)
 {
-  auto const address =
-    reinterpret_cast<std::uintptr_t>(range.bits) + static_cast<std::uintptr_t>(range.begin / 8);
-  auto const crooked  = address % sizeof(cudf::bitmask_type);
-  auto const* aligned = reinterpret_cast<cudf::bitmask_type const*>(address - crooked);
+  auto const* first   = static_cast<std::byte const*>(range.bits) + range.begin / 8;
+  auto const crooked  = reinterpret_cast<std::uintptr_t>(first) % sizeof(cudf::bitmask_type);
+  auto const* aligned = reinterpret_cast<cudf::bitmask_type const*>(first - crooked);
   return {
     aligned,
     static_cast<cudf::size_type>(crooked * 8) + static_cast<cudf::size_type>(range.begin % 8)};

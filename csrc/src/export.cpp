@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_tree.hpp"
 #include "convert.hpp"
+#include "errors.hpp"
 #include "location_finder.hpp"
 #include "nvtx.hpp"
 
@@ -60,7 +61,10 @@ class tree_builder {
 
   std::size_t add_nodes(std::size_t count) { return tree_.add_nodes(count); }
 
-  void fill(std::size_t index, cudf::column_view const& column, row_range const& rows)
+  void fill(std::size_t index,
+            cudf::column_view const& column,
+            row_range const& rows,
+            column_path const& path)
   {
     auto node = array_node{};  // complete before it is stored: filling children moves the nodes
     if (column.type().id() == cudf::type_id::EMPTY) {
@@ -71,10 +75,10 @@ class tree_builder {
     auto const begin = fill_validity(node, column, rows);
     auto const size  = node.offset + node.length;
     switch (column.type().id()) {
-      case cudf::type_id::STRING: fill_string(node, column, begin, size); break;
-      case cudf::type_id::LIST: fill_list(node, column, begin, size); break;
-      case cudf::type_id::STRUCT: fill_struct(node, column, begin, size); break;
-      case cudf::type_id::DICTIONARY32: fill_dictionary(node, column, begin, size); break;
+      case cudf::type_id::STRING: fill_string(node, column, begin, size, path); break;
+      case cudf::type_id::LIST: fill_list(node, column, begin, size, path); break;
+      case cudf::type_id::STRUCT: fill_struct(node, column, begin, size, path); break;
+      case cudf::type_id::DICTIONARY32: fill_dictionary(node, column, begin, size, path); break;
       case cudf::type_id::BOOL8:
         fill_converted(node, 1, pack_bools(row(column, begin), to_size_type(size), where_));
         break;
@@ -113,12 +117,14 @@ class tree_builder {
                            : head + index * static_cast<std::int64_t>(cudf::size_of(column.type()));
   }
 
-  static cudf::column_view child_of(cudf::column_view const& column, cudf::size_type index)
+  static cudf::column_view child_of(cudf::column_view const& column,
+                                    cudf::size_type index,
+                                    column_path const& path)
   {
     if (index >= column.num_children()) {
-      throw std::invalid_argument{"a nested column with " + std::to_string(column.num_children()) +
-                                  " children found, at least " + std::to_string(index + 1) +
-                                  " expected"};
+      fail_invalid(path,
+                   std::to_string(column.num_children()) + " children found, at least " +
+                     std::to_string(index + 1) + " expected");
     }
     return column.child(index);
   }
@@ -167,7 +173,8 @@ class tree_builder {
   void fill_offsets(array_node& node,
                     std::optional<cudf::column_view> const& offsets,
                     std::int64_t begin,
-                    std::int64_t size)
+                    std::int64_t size,
+                    column_path const& path)
   {
     auto const width = offsets.has_value() && offsets->type().id() == cudf::type_id::INT64 ? 8 : 4;
     if (size == 0) {
@@ -177,9 +184,9 @@ class tree_builder {
       return;
     }
     if (!offsets.has_value() || offsets->size() <= begin + size) {
-      throw std::invalid_argument{std::to_string(offsets.has_value() ? offsets->size() : 0) +
-                                  " offsets found, " + std::to_string(begin + size + 1) +
-                                  " expected"};
+      fail_invalid(path,
+                   std::to_string(offsets.has_value() ? offsets->size() : 0) + " offsets found, " +
+                     std::to_string(begin + size + 1) + " expected");
     }
     node.buffers[1] = offsets->head<std::byte>() + (offsets->offset() + begin) * width;
   }
@@ -187,7 +194,8 @@ class tree_builder {
   void fill_string(array_node& node,
                    cudf::column_view const& column,
                    std::int64_t begin,
-                   std::int64_t size)
+                   std::int64_t size,
+                   column_path const& path)
   {
     auto offsets = std::optional<cudf::column_view>{};
     if (column.num_children() > 0) {
@@ -195,58 +203,66 @@ class tree_builder {
     }
     auto const large = offsets.has_value() && offsets->type().id() == cudf::type_id::INT64;
     node.layout      = large ? array_layout::string64 : array_layout::string32;
-    fill_offsets(node, offsets, begin, size);
+    fill_offsets(node, offsets, begin, size, path);
     node.buffers[2] = column.head<void>();
   }
 
   void fill_list(array_node& node,
                  cudf::column_view const& column,
                  std::int64_t begin,
-                 std::int64_t size)
+                 std::int64_t size,
+                 column_path const& path)
   {
-    node.layout = array_layout::offsets32;
-    fill_offsets(
-      node, child_of(column, cudf::lists_column_view::offsets_column_index), begin, size);
-    auto const element = child_of(column, cudf::lists_column_view::child_column_index);
-    node.num_children  = 1;
-    node.first_child   = add_nodes(1);
-    fill(node.first_child, element, own_rows(element));
+    node.layout        = array_layout::offsets32;
+    auto const offsets = child_of(column, cudf::lists_column_view::offsets_column_index, path);
+    auto const element = child_of(column, cudf::lists_column_view::child_column_index, path);
+    fill_offsets(node, offsets, begin, size, path);
+    node.num_children = 1;
+    node.first_child  = add_nodes(1);
+    fill(node.first_child, element, own_rows(element), column_path{path, "[]"});
   }
 
   void fill_struct(array_node& node,
                    cudf::column_view const& column,
                    std::int64_t begin,
-                   std::int64_t size)
+                   std::int64_t size,
+                   column_path const& path)
   {
     node.layout       = array_layout::validity;
     node.num_children = static_cast<std::size_t>(column.num_children());
     node.first_child  = add_nodes(node.num_children);
     for (cudf::size_type i = 0; i < column.num_children(); ++i) {
-      auto const child = column.child(i);
+      auto const child      = column.child(i);
+      auto const name       = std::to_string(i);  // columns have no others
+      auto const child_path = column_path{path, name.c_str()};
       if (child.size() < begin + size) {
-        throw std::invalid_argument{"a struct's child of " + std::to_string(child.size()) +
-                                    " rows found, at least " + std::to_string(begin + size) +
-                                    " expected"};
+        fail_invalid(child_path,
+                     std::to_string(child.size()) + " rows found, at least " +
+                       std::to_string(begin + size) + " expected by the struct");
       }
-      fill(node.first_child + static_cast<std::size_t>(i), child, parent_rows(child, begin, size));
+      fill(node.first_child + static_cast<std::size_t>(i),
+           child,
+           parent_rows(child, begin, size),
+           child_path);
     }
   }
 
   void fill_dictionary(array_node& node,
                        cudf::column_view const& column,
                        std::int64_t begin,
-                       std::int64_t size)
+                       std::int64_t size,
+                       column_path const& path)
   {
-    auto const indices = child_of(column, cudf::dictionary_column_view::indices_column_index);
+    auto const indices = child_of(column, cudf::dictionary_column_view::indices_column_index, path);
     if (indices.size() < begin + size) {
-      throw std::invalid_argument{std::to_string(indices.size()) +
-                                  " dictionary indices found, at least " +
-                                  std::to_string(begin + size) + " expected"};
+      fail_invalid(path,
+                   std::to_string(indices.size()) + " dictionary indices found, at least " +
+                     std::to_string(begin + size) + " expected");
     }
     fill_fixed(node, indices, begin);
-    auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index);
+    auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
     node.dictionary = add_nodes(1);
-    fill(node.dictionary, keys, own_rows(keys));
+    fill(node.dictionary, keys, own_rows(keys), path);
   }
 
   array_tree& tree_;
@@ -280,6 +296,9 @@ std::shared_ptr<array_tree const> build_tree(std::span<cudf::column_view const> 
   auto builder     = tree_builder{*tree, options, where};
   tree->nodes.reserve(columns.size() + 1);
   fill_root(builder, builder.add_nodes(1));
+  if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
+    tree->location.device_type = ARROW_DEVICE_CUDA;
+  }
   if (!host) {
     // After all that the export itself enqueued.
     tree->ready = pooled_event::acquire();
@@ -300,7 +319,7 @@ device_array to_arrow_device(cudf::column_view const& column,
   detail::nvtx_range const range{__func__};
   auto tree = detail::build_tree(
     {&column, 1}, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
-      builder.fill(root, column, detail::own_rows(column));
+      builder.fill(root, column, detail::own_rows(column), column_path{});
     });
   return detail::array_tree::handle(std::move(tree));
 }
@@ -316,8 +335,11 @@ device_array to_arrow_device(cudf::table_view const& table,
   auto tree          = detail::build_tree(
     columns, std::move(owner), options, stream, mr, [&](auto& builder, std::size_t root) {
       auto const first = builder.add_nodes(columns.size());
+      auto const top   = column_path{};
       for (std::size_t i = 0; i < columns.size(); ++i) {
-        builder.fill(first + i, columns[i], detail::own_rows(columns[i]));
+        auto const name = std::to_string(i);
+        builder.fill(
+          first + i, columns[i], detail::own_rows(columns[i]), column_path{top, name.c_str()});
       }
       builder.set_table(root, table.num_rows(), first, columns.size());
     });

@@ -65,9 +65,10 @@ void location_finder::add(cudf::column_view const& column)
   for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
     if (buffer == nullptr) { continue; }
     auto const location = find(buffer);
-    if (found_.value_or(location) != location) {
+    auto const expected = found_.value_or(location);
+    if (expected != location) {
       throw std::invalid_argument{"buffers of one export in different places: " +
-                                  to_string(*found_) + " and " + to_string(location)};
+                                  to_string(expected) + " and " + to_string(location)};
     }
     found_ = location;
   }

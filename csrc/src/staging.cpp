@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -20,6 +19,7 @@ namespace {
 constexpr std::size_t smallest_block = std::size_t{1} << 16;
 constexpr std::size_t largest_block  = std::size_t{1} << 26;  ///< pinned memory is taken from all
 constexpr std::size_t most_idle      = std::size_t{1} << 27;  ///< bytes kept for later uploads
+constexpr std::size_t most_blocks    = 64;                    ///< kept likewise
 
 /// Pinned memory between uploads. Never destroyed, as CUDA may be gone before it.
 class pinned_pool {
@@ -54,17 +54,7 @@ class pinned_pool {
 
   void give_back(std::byte* memory, std::size_t size) noexcept
   {
-    try {
-      auto const lock = std::lock_guard{mutex_};
-      if (idle_bytes_ + size <= most_idle) {
-        idle_.push_back({memory, size});
-        idle_bytes_ += size;
-        return;
-      }
-    } catch (std::exception const&) {
-      // No room to remember it: freed below.
-    }
-    (void)cudaFreeHost(memory);
+    if (!keep(memory, size)) { (void)cudaFreeHost(memory); }
   }
 
  private:
@@ -72,6 +62,18 @@ class pinned_pool {
     std::byte* memory;
     std::size_t size;
   };
+
+  bool keep(std::byte* memory, std::size_t size) noexcept
+  {
+    auto const lock = std::lock_guard{mutex_};
+    // Never more than was reserved: this may not ask for memory.
+    if (idle_.size() == idle_.capacity() || idle_bytes_ + size > most_idle) { return false; }
+    idle_.push_back({memory, size});
+    idle_bytes_ += size;
+    return true;
+  }
+
+  pinned_pool() { idle_.reserve(most_blocks); }
 
   std::mutex mutex_;
   std::vector<idle_block> idle_;

@@ -34,6 +34,8 @@ struct buffer_info {
 struct export_options {
   /// Copy the masks of slices that begin within a byte, so that no array has an offset.
   bool compact{false};
+  /// Label managed memory as plain CUDA memory, for consumers that know no other.
+  bool managed_as_cuda{false};
 };
 
 /**

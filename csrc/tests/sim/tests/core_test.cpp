@@ -176,7 +176,7 @@ TEST_F(core, converts_on_the_stream)
     auto column       = make_column(cudf::type_id::BOOL8, bools, stream.get());
     auto const schema = to_arrow_schema(column->view(), {});
     auto array        = to_arrow(std::move(column), stream.get()).to_arrow();
-    auto imported     = from_arrow_device_column(*schema.get(), array.get(), {}, stream.get(), pool_);
+    auto imported = from_arrow_device_column(*schema.get(), array.get(), {}, stream.get(), pool_);
     EXPECT_EQ(read<std::int8_t>(imported.view(), stream.get()), bools);
     imported.storage.reset();
     EXPECT_TRUE(comes_true([] { return sim::live_allocations() == 0; }));
