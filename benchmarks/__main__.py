@@ -14,12 +14,16 @@ sys.path.append(sys.path.pop(0))
 from rich.console import Console
 from rich.progress import track
 
-from .cases import cases
+from cudf_arrow_bridge import has_gpu
+
+from . import cases, device
 from .measure import Effort, measure
 from .report import context, record, table
 
 _QUICK = Effort(rounds=3, sample_seconds=1e-4)
 _FULL = Effort(rounds=200, sample_seconds=1e-3)
+_NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's own interop, for want of a GPU."
+_ON_GPU = "Left out: the cases in host memory; they run where CUDA_VISIBLE_DEVICES hides the GPU."
 
 
 def main() -> None:
@@ -30,7 +34,8 @@ def main() -> None:
     options = parser.parse_args()
 
     console = Console()
-    chosen = [case for case in cases() if options.only in f"{case.group}: {case.name}"]
+    offered = device.cases() if has_gpu() else cases.cases()
+    chosen = [case for case in offered if options.only in f"{case.group}: {case.name}"]
     effort = _QUICK if options.quick else _FULL
     records = [
         record(case, measure(case, effort))
@@ -40,8 +45,17 @@ def main() -> None:
     ]
     records.sort(key=lambda entry: entry["group"])
     console.print(table(records))
+    console.print(_ON_GPU if has_gpu() else _NO_GPU, soft_wrap=True)
+    seen = device.sliced_strings() if has_gpu() else None
+    if seen is not None:
+        console.print("Sliced strings:", seen, soft_wrap=True)
     if options.json is not None:
-        result = {**context(), "quick": options.quick, "results": records}
+        result = {
+            **context(),
+            "quick": options.quick,
+            "results": records,
+            "sliced_strings": seen,
+        }
         options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 

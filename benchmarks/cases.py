@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: each case lets the same data cross by several ways."""
+"""What is measured in host memory: each case lets the same data cross by several ways."""
 
 from __future__ import annotations
 
@@ -12,35 +12,15 @@ import cudf_arrow_bridge
 
 from .data import COLUMN_TYPES, batch_of, ints
 from .measure import Case, Contestant
+from .ways import OURS, Handed, export_of, to_pylibcudf
 
 __all__ = ["cases"]
 
-OURS = "cudf_arrow_bridge"
 PEER = "pyarrow"
 
 
-class Handed:
-    """An exported array with nothing but the protocol, so that nobody takes a shortcut."""
-
-    def __init__(self, producer: Any) -> None:
-        self._capsules = producer.__arrow_c_device_array__()
-
-    def __arrow_c_device_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return self._capsules
-
-
-def to_pylibcudf(array: Any) -> Any:
-    return cudf_arrow_bridge.from_arrow_device(array, to="pylibcudf")
-
-
-def _export_of(name: str, obj: Any) -> Contestant:
-    return Contestant(
-        name, lambda: cudf_arrow_bridge.to_arrow_device(obj).__arrow_c_device_array__()
-    )
-
-
 def _export(group: str, name: str, batch: pa.RecordBatch) -> Case:
-    ours = _export_of(OURS, to_pylibcudf(batch))
+    ours = export_of(OURS, to_pylibcudf(batch))
     return Case(group, name, (ours, Contestant(PEER, batch.__arrow_c_device_array__)))
 
 
@@ -81,7 +61,7 @@ def _rows() -> Iterator[Case]:
             for rows in (100_000_000, 1000)
         )
         exports = (
-            _export_of(f"{label} rows", to_pylibcudf(batch))
+            export_of(f"{label} rows", to_pylibcudf(batch))
             for label, batch in (("1e8", many), ("1e3", few))
         )
         yield Case("export", f"1 x {dtype}, 1e8 rows", tuple(exports))
@@ -96,7 +76,7 @@ def _frames() -> Iterator[Case]:
     for count in (1, 100):
         name = f"{count} x int64"
         batch = batch_of(ints, count, 1000)
-        ours = _export_of(OURS, cudf_arrow_bridge.from_arrow_device(batch))
+        ours = export_of(OURS, cudf_arrow_bridge.from_arrow_device(batch))
         theirs = Contestant(PEER, batch.__arrow_c_device_array__)
         yield Case("frame export", name, (ours, theirs))
         yield _import("frame import", name, batch, cudf_arrow_bridge.from_arrow_device)

@@ -14,6 +14,10 @@ from typing import Any
 __all__ = ["Case", "Contestant", "Effort", "Spread", "measure"]
 
 
+def nothing() -> None:
+    """All that there is to wait for in host memory."""
+
+
 @dataclass(frozen=True)
 class Contestant:
     """One way to do the job of a case.
@@ -35,11 +39,22 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the report: the first contestant is compared with each of the others."""
+    """One line of the report: the first contestant is compared with each of the others.
+
+    Attributes
+    ----------
+    group, name
+        What it is.
+    contestants
+        Who does it.
+    settle
+        Waits for what a sample may have left running elsewhere; called between them, not timed.
+    """
 
     group: str
     name: str
     contestants: tuple[Contestant, ...]
+    settle: Callable[[], None] = nothing
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,9 @@ def measure(case: Case, effort: Effort) -> dict[str, dict[str, Spread]]:
 
     A sample is some calls in a row whose results are kept; releasing them is timed apart.
     """
-    calls = {c.name: _calls_per_sample(c, effort.sample_seconds) for c in case.contestants}
+    calls = {
+        c.name: _calls_per_sample(c, effort.sample_seconds, case.settle) for c in case.contestants
+    }
     samples = {c.name: _Samples() for c in case.contestants}
     order = list(case.contestants)
     gc.collect()
@@ -84,7 +101,7 @@ def measure(case: Case, effort: Effort) -> dict[str, dict[str, Spread]]:
         for _ in range(effort.rounds):
             random.shuffle(order)
             for contestant in order:
-                called, released = _sample(contestant, calls[contestant.name])
+                called, released = _sample(contestant, calls[contestant.name], case.settle)
                 samples[contestant.name].call.append(called)
                 samples[contestant.name].with_release.append(called + released)
     finally:
@@ -95,9 +112,10 @@ def measure(case: Case, effort: Effort) -> dict[str, dict[str, Spread]]:
     }
 
 
-def _sample(contestant: Contestant, calls: int) -> tuple[float, float]:
+def _sample(contestant: Contestant, calls: int, settle: Callable[[], None]) -> tuple[float, float]:
     call, prepare = contestant.call, contestant.prepare
     arguments = [() if prepare is None else (prepare(),) for _ in range(calls)]
+    settle()
     start = time.perf_counter()
     results = [call(*a) for a in arguments]
     called = time.perf_counter()
@@ -106,7 +124,7 @@ def _sample(contestant: Contestant, calls: int) -> tuple[float, float]:
     return (called - start) / calls, (released - called) / calls
 
 
-def _calls_per_sample(contestant: Contestant, seconds: float) -> int:
-    _sample(contestant, 1)
-    once = statistics.median(_sample(contestant, 1)[0] for _ in range(5))
+def _calls_per_sample(contestant: Contestant, seconds: float, settle: Callable[[], None]) -> int:
+    _sample(contestant, 1, settle)
+    once = statistics.median(_sample(contestant, 1, settle)[0] for _ in range(5))
     return max(1, min(100, round(seconds / once)))

@@ -19,4 +19,5 @@ def why_no_gpu() -> str | None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and (reason := why_no_gpu()):
-        pytest.skip(reason)
+        # One place for all: pytest then reports the whole suite in one line.
+        pytest.skip(f"needs a GPU (docs/gpu.md says how to run these): {reason}")

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from cudf_arrow_bridge import has_gpu
+
 ROOT = Path(__file__).parent.parent
+GROUPS = (
+    {"gpu export", "gpu import"}
+    if has_gpu()
+    else {"export", "import", "frame export", "frame import"}
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +27,16 @@ def result(tmp_path_factory):
 def test_quick_mode_prints_every_case(result):
     data, printed = result
     groups = {entry["group"] for entry in data["results"]}
-    assert groups == {"export", "import", "frame export", "frame import"}
+    assert groups == GROUPS
     assert all(group in printed for group in groups)
+
+
+def test_it_says_what_was_left_out(result):
+    data, printed = result
+    (line,) = [line for line in printed.splitlines() if line.startswith("Left out: ")]
+    assert ("host memory" if has_gpu() else "for want of a GPU") in line
+    if has_gpu():
+        assert data["sliced_strings"]["cudf_arrow_bridge"] == data["sliced_strings"]["expected"]
 
 
 def test_json_says_what_made_it(result):
@@ -44,7 +59,8 @@ def test_each_case_compares_two_contestants(result):
 
 
 def test_only_chooses_cases():
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", "frame export: 1 x"]
+    only = "gpu export: 1 x" if has_gpu() else "frame export: 1 x"
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", only]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "frame export" in done.stdout
+    assert only.partition(":")[0] in done.stdout
     assert "import" not in done.stdout

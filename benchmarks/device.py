@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What crosses on a GPU: ours beside pylibcudf's own interop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pylibcudf as plc
+
+import cudf_arrow_bridge
+
+from .data import batch_of, ints
+from .measure import Case, Contestant
+from .ways import OURS, Handed, export_of, to_pylibcudf
+
+__all__ = ["cases", "sliced_strings"]
+
+PEER = "pylibcudf"
+
+
+def settle() -> None:
+    """Let the GPU finish what earlier samples enqueued, so that nobody pays for another."""
+    from cuda.bindings import runtime
+
+    (error,) = runtime.cudaDeviceSynchronize()
+    if error != runtime.cudaError_t.cudaSuccess:
+        raise RuntimeError(error.name)
+
+
+def cases() -> Iterator[Case]:
+    """All cases, with their data in device memory."""
+    for count in (1, 10, 100, 1000):
+        name = f"{count} x int64"
+        table = plc.Table.from_arrow(pa.Table.from_batches([batch_of(ints, count, 1000)]))
+        theirs = Contestant(PEER, table.__arrow_c_device_array__)
+        yield Case("gpu export", name, (export_of(OURS, table), theirs), settle)
+
+        exported = cudf_arrow_bridge.to_arrow_device(table)
+
+        def hand(exported: Any = exported) -> Handed:
+            return Handed(exported)
+
+        ours = Contestant(OURS, to_pylibcudf, hand)
+        theirs = Contestant(PEER, plc.Table.from_arrow, hand)
+        yield Case("gpu import", name, (ours, theirs), settle)
+
+
+def sliced_strings() -> dict[str, Any]:
+    """Rows 1 to 2 of a, b, c, as each of the two exports them; read back by us."""
+    column = plc.Column.from_arrow(pa.array(["a", "b", "c"]))
+    part = plc.copying.slice(column, [1, 3])[0]
+    return {
+        "expected": ["b", "c"],
+        OURS: _rows(cudf_arrow_bridge.to_arrow_device(part)),
+        PEER: _rows(part),
+    }
+
+
+def _rows(exporter: Any) -> Any:
+    try:
+        array = cudf_arrow_bridge.to_arrow_device(Handed(exporter)).to_host()
+        return pa.array(array).to_pylist()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Others who read what we hand out, and what they hand in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+import samples
+from device import GPU, as_cupy, on_device, side_stream, sliced
+from peers import DeviceOnly, column_from, read
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+#: What pylibcudf takes of what we export.
+TYPES = [
+    type_
+    for type_ in samples.TYPES
+    if not (pa.types.is_null(type_) or pa.types.is_dictionary(type_))
+]
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_pylibcudf_takes_columns(type_):
+    """`compact`, since it mixes offsets of structs' children up (PEERS.md I3)."""
+    column = on_device(samples.values(type_, samples.MANY, "some"))
+    for offset, size in [(0, samples.MANY), (9, 65), (64, 64)]:
+        part = sliced(column, offset, size)
+        exported = bridge.to_arrow_device(part, compact=True)
+        theirs = plc.Column.from_arrow(DeviceOnly(exported))
+        assert theirs.to_arrow().to_pylist() == part.to_arrow().to_pylist()
+
+
+def test_pylibcudf_takes_tables():
+    table = pa.table({"a": [1, None, 3], "b": ["x", None, "zz"]})
+    exported = bridge.to_arrow_device(plc.Table.from_arrow(table))
+    theirs = plc.Table.from_arrow(DeviceOnly(exported))
+    assert [c.to_arrow().to_pylist() for c in theirs.columns()] == [
+        [1, None, 3],
+        ["x", None, "zz"],
+    ]
+
+
+def test_pylibcudf_computes_on_what_we_imported():
+    from pylibcudf import aggregation
+
+    column = column_from(bridge.to_arrow_device(on_device(pa.array([1, None, 3]))))
+    total = plc.reduce.reduce(column, aggregation.sum(), plc.DataType(plc.TypeId.INT64))
+    assert total.to_py() == 4
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "float64"])
+def test_cupy_reads_the_memory_itself(dtype):
+    cupy = pytest.importorskip("cupy")
+    array = pa.array(np.arange(100, dtype=dtype))
+    column = column_from(bridge.to_arrow_device(on_device(array)))
+    values = as_cupy(column.data(), dtype)
+    assert values.data.ptr == column.data().ptr
+    assert values[:100].get().tolist() == list(range(100))
+    values += 1
+    cupy.cuda.Device().synchronize()
+    assert read(bridge.to_arrow_device(column).to_host()).to_pylist() == list(range(1, 101))
+
+
+def test_cupy_keeps_the_memory():
+    column = column_from(bridge.to_arrow_device(on_device(pa.array(range(1000), pa.int32()))))
+    values = as_cupy(column.data())
+    del column
+    assert values[:1000].get().tolist() == list(range(1000))
+
+
+@pytest.mark.parametrize("way", ["as_tensor", "from_dlpack"])
+def test_torch_reads_the_memory_itself(way):
+    torch = pytest.importorskip("torch")
+    column = column_from(bridge.to_arrow_device(on_device(pa.array(range(1000), pa.int32()))))
+    address = column.data().ptr
+    if way == "as_tensor":
+        tensor = torch.as_tensor(column.data(), device="cuda").view(torch.int32)
+    else:
+        tensor = torch.from_dlpack(as_cupy(column.data()))
+    del column
+    assert tensor.is_cuda
+    assert tensor.data_ptr() == address
+    assert tensor[:1000].tolist() == list(range(1000))
+
+
+def test_torch_makes_what_we_export():
+    torch = pytest.importorskip("torch")
+    stream, consumer = torch.cuda.Stream(), side_stream()
+    with torch.cuda.stream(stream):
+        tensor = torch.arange(1000, dtype=torch.int64, device="cuda") * 3
+        column = plc.Column.from_cuda_array_interface(tensor)
+    exported = bridge.to_arrow_device(column, stream=stream)
+    assert exported.buffers()[-1].address == tensor.data_ptr()
+    column = column_from(exported, stream=consumer)
+    consumer.synchronize()
+    assert as_cupy(column.data(), "int64").get().tolist() == list(range(0, 3000, 3))
+
+
+@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
+def test_pyarrow_reads_what_came_to_the_host(type_):
+    array = samples.values(type_, samples.MANY, "some")
+    exported = bridge.to_arrow_device(column_from(array))
+    assert exported.device_type == bridge.DeviceType.CUDA
+    on_host = exported.to_host()
+    assert on_host.device_type == bridge.DeviceType.CPU
+    found = read(on_host)
+    assert found.type == array.type
+    assert found.equals(array)
+
+
+def test_pyarrow_refuses_device_memory_and_nothing_is_lost():
+    """Its wheels have no CUDA."""
+    exported = bridge.to_arrow_device(on_device(pa.array([1, 2, 3])))
+    with pytest.raises((NotImplementedError, pa.ArrowException, ValueError)):
+        pa.array(DeviceOnly(exported))
+    assert read(exported.to_host()).to_pylist() == [1, 2, 3]
+
+
+def test_nanoarrow_passes_device_memory_through():
+    import nanoarrow.device
+
+    exported = bridge.to_arrow_device(on_device(pa.array(["a", None, "c"])))
+    passed = nanoarrow.device.c_device_array(DeviceOnly(exported))
+    assert column_from(passed).to_arrow().to_pylist() == ["a", None, "c"]

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuDF frames in device memory, there and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from device import GPU
+from peers import DeviceOnly
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+TIMES = [datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(days=30 * i) for i in range(5)]
+
+
+def mixed(values):
+    """Five values of which the third is null."""
+    return [*values[:2], None, *values[3:]]
+
+
+ARRAYS = {
+    "int": pa.array(mixed([1, 2, 3, 4, 5]), pa.int16()),
+    "float": pa.array(mixed([0.5, -1.0, 0.0, 2.0, 3.5])),
+    "bool": pa.array(mixed([True, False, True, True, False])),
+    "text": pa.array(mixed(["", "żółw", "x", "yy", "z" * 40])),
+    "time": pa.array(mixed([t.replace(tzinfo=None) for t in TIMES]), pa.timestamp("us")),
+    "span": pa.array(mixed([timedelta(hours=i) for i in range(5)]), pa.duration("ms")),
+    "decimal": pa.array(mixed([Decimal(i) / 4 for i in range(5)]), pa.decimal128(20, 2)),
+    "small decimal": pa.array(mixed([Decimal(i) / 2 for i in range(5)]), pa.decimal32(5, 1)),
+    "list": pa.array(mixed([[1], [], [0], [2, None], [3, 4, 5]]), pa.list_(pa.int64())),
+    "struct": pa.array(mixed([{"a": i, "b": str(i)} for i in range(5)])),
+    "nested": pa.array(mixed([[{"a": [str(i)]}] * i for i in range(5)])),
+}
+SLICES = [slice(None), slice(1, 4), slice(3, 3), slice(2, None)]
+
+
+def series(name):
+    import cudf
+
+    if name == "zone":
+        return series("time").dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    if name == "category":
+        return series("text").astype("category")
+    if name == "ordered":
+        return series("category").cat.as_ordered()
+    return cudf.Series.from_arrow(ARRAYS[name])
+
+
+NAMES = [*ARRAYS, "zone", "category", "ordered"]
+
+
+def assert_comes_back(frame):
+    """Equal by cuDF's own judgement, and by what cuDF itself says to Arrow."""
+    from cudf.testing import assert_frame_equal
+
+    back = bridge.from_arrow_device(bridge.to_arrow_device(frame))
+    assert_frame_equal(back, frame)
+    assert list(back.dtypes) == list(frame.dtypes)
+    assert back.to_arrow().equals(frame.to_arrow(), check_metadata=True)
+    return back
+
+
+@pytest.mark.parametrize("part", SLICES, ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_columns(name, part):
+    assert_comes_back(series(name).to_frame("a").iloc[part])
+
+
+@pytest.mark.parametrize("part", SLICES, ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_series(name, part):
+    from cudf.testing import assert_series_equal
+
+    made = series(name).rename("a name").iloc[part]
+    back = bridge.from_arrow_device(bridge.to_arrow_device(made))
+    assert_series_equal(back, made)
+    assert back.to_arrow().equals(made.to_arrow())
+
+
+@pytest.mark.parametrize("part", SLICES, ids=str)
+def test_all_at_once(part):
+    import cudf
+
+    frame = cudf.DataFrame({name: series(name) for name in NAMES})
+    assert_comes_back(frame.iloc[part])
+
+
+def indexes():
+    import cudf
+
+    return {
+        "named": cudf.Index([3, 1, 4, 1, 5], name="row"),
+        "text": cudf.Index(["a", "b", "c", "d", "e"]),
+        "range": cudf.RangeIndex(10, 20, 2, name="step"),
+        "time": cudf.DatetimeIndex(series("time").ffill(), name="when"),
+        "multi": cudf.MultiIndex.from_arrays(
+            [cudf.Series([1, 1, 2, 2, 3]), cudf.Series(list("ababa"))], names=["n", "t"]
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["named", "text", "range", "time", "multi"])
+@pytest.mark.parametrize("part", SLICES, ids=str)
+def test_indexes(name, part):
+    frame = series("int").to_frame("a")
+    frame.index = indexes()[name]
+    back = assert_comes_back(frame.iloc[part])
+    assert list(back.index.names) == list(frame.index.names)
+    assert type(back.index) is type(frame.iloc[part].index)
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1], ["a", 1], [("a", "x"), ("a", "y")], [None, "a"]], ids=str
+)
+def test_labels(labels):
+    import cudf
+
+    frame = cudf.DataFrame({label: series("int") for label in labels})
+    back = assert_comes_back(frame)
+    assert list(back.columns) == list(frame.columns)
+
+
+def test_nothing_is_copied():
+    frame = series("float").to_frame("a")
+    exported = bridge.to_arrow_device(frame)
+    assert all(buffer.zero_copy for buffer in exported.buffers())
+    again = bridge.to_arrow_device(bridge.from_arrow_device(exported))
+    assert [b.address for b in again.buffers()] == [b.address for b in exported.buffers()]
+
+
+def test_frames_can_be_computed_on():
+    frame = bridge.from_arrow_device(pa.record_batch({"key": [1, 2, 1], "value": [10, 20, 30]}))
+    grouped = frame.groupby("key").sum().sort_index()
+    assert grouped["value"].to_arrow().to_pylist() == [40, 20]
+    filtered = frame[frame["value"] > 10]
+    exported = bridge.to_arrow_device(filtered, preserve_index=False)
+    assert pa.record_batch(exported.to_host()).to_pydict() == {"key": [2, 1], "value": [20, 30]}
+
+
+def test_names_leave_on_the_device():
+    """PEERS.md P4."""
+    frame = series("struct").to_frame("outer")
+    schema = bridge.to_arrow_device(DeviceOnly(bridge.to_arrow_device(frame))).schema
+    assert schema.names == ["outer"]
+    assert [field.name for field in schema.field("outer").type] == ["a", "b"]

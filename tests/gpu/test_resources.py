@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of each of rmm's resources: its label, its content, its order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+import samples
+from device import GPU, ROWS, as_cupy, blank, on_device, rows, side_stream, sliced, zeros
+from peers import HostOnly, column_from, struct_of
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+TYPES = [pa.int64(), pa.bool_(), pa.string(), *samples.NESTED]
+
+
+def test_the_label_is_the_truth(resource):
+    """PEERS.md E6."""
+    import cupy
+
+    exported = bridge.to_arrow_device(on_device(pa.array([1, None, 3])))
+    assert exported.device_type.name == resource[1]
+    _, capsule = exported.__arrow_c_device_array__()
+    struct = struct_of(capsule)
+    assert struct.device_type == exported.device_type
+    assert struct.device_id == exported.device_id == cupy.cuda.Device().id
+    assert struct.sync_event
+    assert list(struct.reserved) == [0, 0, 0]
+
+
+def test_managed_memory_goes_as_plain_cuda_memory_on_demand(resource):
+    column = on_device(pa.array([1, None, 3]))
+    exported = bridge.to_arrow_device(column, device_type="cuda")
+    wanted = "CUDA" if resource[1] == "CUDA_MANAGED" else resource[1]
+    assert exported.device_type.name == wanted
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_slices_come_back(resource, type_):
+    array = samples.values(type_, samples.MANY, "some")
+    column = on_device(array)
+    for offset, size in [(0, samples.MANY), (9, 65), (33, 0)]:
+        exported = bridge.to_arrow_device(sliced(column, offset, size))
+        expected = on_device(array.slice(offset, size)).to_arrow().to_pylist()
+        assert rows(exported) == expected
+        assert column_from(exported).to_arrow().to_pylist() == expected
+
+
+def test_what_is_uploaded_is_the_resources(resource):
+    column = column_from(pa.array([1, None, 3]))
+    exported = bridge.to_arrow_device(column)
+    assert exported.device_type.name == resource[1]
+    assert rows(exported) == [1, None, 3]
+
+
+def test_an_import_takes_conversions_from_the_resource_given(resource):
+    import rmm.mr
+
+    counted = rmm.mr.StatisticsResourceAdaptor(resource[0])
+    column = column_from(bridge.to_arrow_device(on_device(pa.array([True, False]))), mr=counted)
+    assert counted.allocation_counts.current_bytes >= 2
+    del column
+
+
+def test_nothing_waits_for_a_slow_producer(resource, late):
+    producer, consumer, found = side_stream(), side_stream(), blank()
+    exported = bridge.to_arrow_device(late.column(producer, resource[0]), stream=producer)
+    column = column_from(exported, stream=consumer)
+    late.copy(as_cupy(column.data()), found, consumer, cycles=0)
+    assert not producer.done
+    assert not consumer.done
+    consumer.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
+def test_the_host_protocol_gives_what_is_there_already(resource, late):
+    """It has no event for a consumer to wait for, so the values must have arrived."""
+    producer = side_stream()
+    exported = bridge.to_arrow_device(late.column(producer, resource[0]), stream=producer)
+    if resource[1] == "CUDA":
+        assert not hasattr(exported, "__arrow_c_array__")
+    else:
+        assert pa.array(HostOnly(exported)).to_pylist() == list(range(ROWS))
+
+
+def test_memory_that_is_freed_is_not_reused_too_early(resource, late):
+    """Issue 3 item 5: the reader is still at it when the resource could hand the memory out."""
+    import rmm
+
+    reader, found = side_stream(), blank()
+    buffer = zeros(resource[0])
+    as_cupy(buffer)[:] = late.values
+    address = buffer.ptr
+    exported = bridge.to_arrow_device(as_column(buffer))
+    column = column_from(exported, stream=reader)
+    del buffer, exported
+    source = Address(column.data().ptr)
+    assert source.ptr == address
+    late.copy(as_cupy(source), found, reader)
+    del column
+    assert not reader.done
+    # What is freed too early would be at hand on the stream that it was allocated on.
+    others = [rmm.DeviceBuffer(size=4 * ROWS, mr=resource[0]) for _ in range(4)]
+    for other in others:
+        as_cupy(other).fill(-2)
+    # Some resources wait for the device before they allocate.
+    assert reader.done or address not in [other.ptr for other in others]
+    reader.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
+class Address:
+    """Memory that this does not keep alive."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.ptr, False), "shape": (4 * ROWS,), "typestr": "|u1", "version": 3}
+
+
+def as_column(buffer):
+    return plc.Column.from_rmm_buffer(buffer, plc.DataType(plc.TypeId.INT32), ROWS, [])

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is ordered with what, and that the host waits for none of it.
+
+Every case has a slow kernel on a stream of its own. A missing event or a missing wait shows as
+zeros where values should be; a host that waits shows as a stream that is done too early.
+"""
+
+from __future__ import annotations
+
+import pylibcudf as plc
+import pytest
+from device import GPU, ROWS, as_cupy, assert_late, blank, settle, side_stream
+from peers import Producer, column_from, read
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+
+def test_nothing_waits_for_a_slow_producer(late):
+    """PEERS.md P3."""
+    producer, consumer, found = side_stream(), side_stream(), blank()
+    exported = bridge.to_arrow_device(late.column(producer), stream=producer)
+    column = column_from(exported, stream=consumer)
+    assert_late(late, [(found, column, consumer)], producer)
+
+
+def test_slices_with_nulls_do_not_wait_either(late):
+    """Shifted pointers cost nothing, nor does a mask whose nulls are counted."""
+    producer, consumer, found = side_stream(), side_stream(), blank()
+    column = late.column(producer)
+    mask = plc.null_mask.create_null_mask(ROWS, plc.types.MaskState.ALL_VALID)
+    column = plc.copying.slice(column.with_mask(plc.gpumemoryview(mask), 0), [8, ROWS])[0]
+    exported = bridge.to_arrow_device(column, stream=producer)
+    column = column_from(exported, stream=consumer)
+    late.copy(as_cupy(column.data()), found[8:], consumer, cycles=0)
+    assert not producer.done
+    consumer.synchronize()
+    assert found.get().tolist() == [*[-1] * 8, *range(8, ROWS)]
+
+
+def test_frames_do_not_wait_either(late):
+    import cudf
+
+    producer, consumer = side_stream(), side_stream()
+    table = plc.Table([late.column(producer), late.column(producer)])
+    exported = bridge.to_arrow_device(table, stream=producer)
+    frame = bridge.from_arrow_device(exported, stream=consumer)
+    assert not producer.done
+    assert isinstance(frame, cudf.DataFrame)
+    consumer.synchronize()
+    assert frame["1"].sum() == ROWS * (ROWS - 1) // 2
+
+
+@pytest.fixture
+def pool():
+    """A resource that allocates without a word to the device, unlike `cudaMalloc`."""
+    import rmm.mr
+
+    before = rmm.mr.get_current_device_resource()
+    current = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), 1 << 26)
+    rmm.mr.set_current_device_resource(current)
+    yield current
+    settle()
+    rmm.mr.set_current_device_resource(before)
+
+
+def pack_late(late, pool):
+    """An export of bools that are late, and whether it waited for them."""
+    import cupy
+    import rmm
+
+    producer = side_stream()
+    ones = cupy.full(ROWS // 4, 0x01000100, "int32")
+
+    def bools():
+        buffer = rmm.DeviceBuffer(size=ROWS, mr=pool)
+        target = as_cupy(buffer)
+        target.fill(0)
+        settle()
+        dtype = plc.DataType(plc.TypeId.BOOL8)
+        return target, plc.Column.from_rmm_buffer(buffer, dtype, ROWS, [])
+
+    bridge.to_arrow_device(bools()[1], stream=producer)  # loads the kernel
+    target, column = bools()
+    late.copy(ones, target, producer)
+    return bridge.to_arrow_device(column, stream=producer), producer.done
+
+
+def test_packing_bools_follows_the_producer(late, pool):
+    exported, _ = pack_late(late, pool)
+    assert read(exported.to_host(stream=side_stream())).to_pylist() == [False, True] * (ROWS // 2)
+
+
+@pytest.mark.xfail(reason="libcudf's bools_to_mask, by its source, reads a count back")
+def test_packing_bools_does_not_wait(late, pool):
+    _, waited = pack_late(late, pool)
+    assert not waited
+
+
+def test_unpacking_bits_does_not_wait(late, pool):
+    import cupy
+
+    producer, consumer = side_stream(), side_stream()
+
+    def unpack():
+        bits = Producer(bridge.to_arrow_device(late.column(producer), stream=producer), as_bits)
+        return column_from(bits, stream=consumer, mr=pool)
+
+    unpack()  # loads the kernel
+    settle()
+    column = unpack()
+    waited = producer.done
+    consumer.synchronize()
+    bits = cupy.unpackbits(late.values.view("uint8"), bitorder="little")
+    assert cupy.array_equal(as_cupy(column.data(), "uint8")[: bits.size], bits)
+    assert not waited
+
+
+def as_bits(schema, array):
+    """Say of int32 values that they are bits. An edit of `Producer`."""
+    schema.format = b"b"
+    array.array.length = 32 * ROWS
+
+
+def test_an_exported_import_passes_the_ordering_on(late):
+    producer, middle, consumer, found = *(side_stream() for _ in range(3)), blank()
+    first = bridge.to_arrow_device(late.column(producer), stream=producer)
+    imported = column_from(first, stream=middle)
+    again = column_from(bridge.to_arrow_device(imported, stream=middle), stream=consumer)
+    assert_late(late, [(found, again, consumer)], producer)
+
+
+def test_every_capsule_of_an_array_is_ordered(late):
+    producer = side_stream()
+    targets = [(blank(), side_stream()) for _ in range(3)]
+    exported = bridge.to_arrow_device(late.column(producer), stream=producer)
+    readers = [(target, column_from(exported, stream=stream), stream) for target, stream in targets]
+    assert_late(late, readers, producer)
+
+
+def test_bringing_it_to_the_host_waits_for_the_producer(late):
+    producer = side_stream()
+    exported = bridge.to_arrow_device(late.column(producer), stream=producer)
+    assert not producer.done
+    assert read(exported.to_host(stream=side_stream())).to_pylist() == list(range(ROWS))
