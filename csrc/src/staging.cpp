@@ -117,6 +117,8 @@ host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream
 
 host_upload::~host_upload()
 {
+  // CUDA may read pageable memory as late as it likes, and nobody keeps the source for it.
+  if (reads_source_) { (void)cudaStreamSynchronize(stream_.get()); }
   if (block_ != nullptr) { block_->finish_after(stream_); }
 }
 
@@ -127,6 +129,8 @@ void host_upload::copy(void* target, void const* source, std::size_t size)
     std::memcpy(staged, source, size);
     used_ += (size + alignment - 1) / alignment * alignment;
     source = staged;
+  } else {
+    reads_source_ = true;
   }
   RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyHostToDevice, stream_.get()));
 }

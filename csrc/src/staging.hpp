@@ -10,16 +10,17 @@ namespace cudf_arrow_bridge::detail {
 class staging_block;
 
 /**
- * @brief Copies pageable host memory to a GPU without waiting for the GPU.
+ * @brief Copies pageable host memory to a GPU, without waiting for the GPU where that can be had.
  *
- * The bytes go through pinned memory, so that the source may be freed as soon as `copy` returns.
- * The pinned memory is kept for as long as the copies out of it run, and then for the next upload.
+ * The bytes go through pinned memory, so that the source may be freed as soon as the upload is
+ * destroyed. The pinned memory is kept for as long as the copies out of it run, and then for the
+ * next upload.
  */
 class host_upload {
  public:
   /**
    * @param capacity Bytes that will be copied in all, each copy rounded up to `alignment`. Large
-   *   uploads, and those for which there is no pinned memory, leave the staging to CUDA.
+   *   uploads, and those for which there is no pinned memory, leave the staging to CUDA and wait.
    * @param stream Stream that the copies are enqueued on
    */
   host_upload(std::size_t capacity, cuda::stream_ref stream);
@@ -41,6 +42,7 @@ class host_upload {
   cuda::stream_ref stream_;
   staging_block* block_{nullptr};  ///< null: CUDA stages
   std::size_t used_{0};
+  bool reads_source_{false};  ///< whether a copy in flight may still read what it copies
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -167,13 +167,13 @@ class tree_copier {
 
   void read_string_sizes()
   {
-    auto sizes = std::vector<std::int64_t>(ends_.size());
+    sizes_.resize(ends_.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) {
       auto const& end = ends_[i];
       if (from_host_) {
-        sizes[i] = read_offset(end.offset, 0, end.width, true, where_.stream);
+        sizes_[i] = read_offset(end.offset, 0, end.width, true, where_.stream);
       } else {
-        RMM_CUDA_TRY(cudaMemcpyAsync(&sizes[i],
+        RMM_CUDA_TRY(cudaMemcpyAsync(&sizes_[i],
                                      end.offset,
                                      static_cast<std::size_t>(end.width),
                                      cudaMemcpyDeviceToHost,
@@ -182,7 +182,7 @@ class tree_copier {
     }
     if (!from_host_ && !ends_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get())); }
     for (std::size_t i = 0; i < ends_.size(); ++i) {
-      auto const size    = ends_[i].width == 4 ? static_cast<std::int32_t>(sizes[i]) : sizes[i];
+      auto const size    = ends_[i].width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
       auto& node         = target_.nodes[ends_[i].node];
       auto const* source = static_cast<std::byte const*>(std::exchange(node.buffers[2], nullptr));
       check_string_data(size, source, column_path{});
@@ -215,6 +215,7 @@ class tree_copier {
   bool to_host_;
   std::vector<buffer_copy> copies_;
   std::vector<string_end> ends_;
+  std::vector<std::int64_t> sizes_;  ///< what is said there
 };
 
 }  // namespace
@@ -242,10 +243,12 @@ std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
   auto copier      = tree_copier{source, *tree, where};
   auto const& root = source.nodes[node];
   copier.add(tree->add_nodes(1), root, 0, root.length);
-  copier.run();
-  if (!host) {
-    tree->ready = pooled_event::acquire();
-    RMM_CUDA_TRY(tree->ready.record(stream));
+  try {
+    copier.run();
+  } catch (...) {
+    // Copies before the one that failed may still write to memory of the host that goes now.
+    (void)cudaStreamSynchronize(stream.get());
+    throw;
   }
   return tree;
 }

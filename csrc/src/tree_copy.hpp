@@ -32,8 +32,8 @@ array_tree view_tree(parsed_tree const& types,
  * Copies the rows that the tree has, from a byte boundary of its masks on, with all the elements
  * and dictionary values that they could refer to. How many bytes strings take is in their last
  * offsets: on device memory these are read first, all together, which waits once. Copies to the
- * host are done when this returns, which waits; any others are only enqueued, and the host memory
- * that they came from may be freed.
+ * host are done when this returns, which waits; any others are only enqueued, but for
+ * large uploads; the host memory that they came from may be freed.
  *
  * @throws std::invalid_argument for negative string offsets
  *

@@ -21,8 +21,8 @@ namespace sim {
  * current.
  *
  * Whatever was still queued runs first; memory and streams that nobody freed are taken away. Events
- * survive, because a pool of them may outlive a test as it outlives a query. Call it while no other
- * thread uses the runtime.
+ * and memory of `cudaHostAlloc` survive, because pools of them may outlive a test as they outlive a
+ * query. Call it while no other thread uses the runtime.
  *
  * @param seed Decides in which order and how late operations run
  * @param devices Number of devices

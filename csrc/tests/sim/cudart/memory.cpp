@@ -55,7 +55,12 @@ cudaError_t cudaMallocHost(void** memory, std::size_t size)
 { return call(__func__, allocating(memory, memory_kind::pinned, size)); }
 
 cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned int)
-{ return call(__func__, allocating(memory, memory_kind::pinned, size)); }
+{
+  return call(__func__, [=](auto& all, auto&) {
+    *memory = all.memory.keep(all.memory.allocate(memory_kind::pinned, current_device(), size, 0));
+    return cudaSuccess;
+  });
+}
 
 cudaError_t cudaFree(void* memory) { return call(__func__, freeing(memory)); }
 

@@ -85,7 +85,7 @@ bool memory_table::deallocate(void* memory)
   auto* freed = live_block(memory);
   if (freed == nullptr) { return false; }
   freed->live = false;
-  --num_live_;
+  num_live_ -= std::exchange(freed->lasting, false) ? 0 : 1;
   scribble(freed->data, freed->size, freed_byte);
   ASAN_POISON_MEMORY_REGION(freed->data, freed->capacity);
   free_[{anybody, freed->kind, freed->device, freed->capacity}].push_back(freed);
@@ -114,20 +114,29 @@ std::string memory_table::describe_live() const
 {
   auto result = std::string{};
   for (auto const& [address, block] : blocks_) {
-    if (!block.live) { continue; }
+    if (!block.live || block.lasting) { continue; }
     result += "memory of " + std::to_string(block.size) + " bytes on device " +
               std::to_string(block.device) + "\n";
   }
   return result;
 }
 
+void* memory_table::keep(void* memory)
+{
+  live_block(memory)->lasting = true;
+  --num_live_;
+  return memory;
+}
+
 void memory_table::clear()
 {
-  for (auto const& [address, block] : blocks_) {
+  std::erase_if(blocks_, [](auto const& entry) {
+    auto const& block = entry.second;
+    if (block.lasting) { return false; }
     ASAN_UNPOISON_MEMORY_REGION(block.data, block.capacity);
     std::free(block.data);
-  }
-  blocks_.clear();
+    return true;
+  });
   free_.clear();
   num_live_ = 0;
 }

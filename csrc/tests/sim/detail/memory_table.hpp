@@ -21,6 +21,7 @@ struct block {
   int device;
   std::size_t size{0};  ///< as asked for
   bool live{false};
+  bool lasting{false};        ///< neither counted nor taken away: somebody's pool has it
   std::uint64_t num_uses{0};  ///< how often it was given out
 };
 
@@ -60,8 +61,11 @@ class memory_table {
 
   [[nodiscard]] std::string describe_live() const;
 
-  /// Takes all memory away.
+  /// Takes all memory away but what lasts.
   void clear();
+
+  /// Lets memory that was just given out last.
+  void* keep(void* memory);
 
  private:
   using size_class = std::tuple<std::uint64_t, memory_kind, int, std::size_t>;

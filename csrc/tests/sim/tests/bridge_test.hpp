@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What tests of the core on the simulation share: columns that kernels fill, and producers that
+/// are no friends of ours.
+#pragma once
+
+#include "deferred.hpp"
+#include "events.hpp"
+#include "sim/pool_resource.hpp"
+#include "sim/world_test.hpp"
+#include "testing/columns.hpp"
+#include "testing/sample.hpp"
+#include "testing/views.hpp"
+
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/release.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
+
+#include <rmm/cuda_device.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+
+using sim::memory_kind;
+using integers_t = std::vector<std::int32_t>;
+
+/// Makes a device current for as long as it lives.
+using on_device = rmm::cuda_set_device_raii;
+
+/// A copy of a buffer of the host, kept alive by `owner`, that a kernel makes late.
+inline rmm::device_buffer fill_later(void const* source,
+                                     std::size_t size,
+                                     std::shared_ptr<void const> owner,
+                                     cudaStream_t stream,
+                                     rmm::device_async_resource_ref mr)
+{
+  auto result = rmm::device_buffer{size, stream, mr};
+  if (size > 0) {
+    sim::enqueue(stream, [target = result.data(), source, size, owner = std::move(owner)] {
+      std::memcpy(target, source, size);
+    });
+  }
+  return result;
+}
+
+/// A column on a device like one of the host, whose buffers kernels fill.
+inline std::unique_ptr<cudf::column> upload_column(std::unique_ptr<cudf::column> host,
+                                                   cudaStream_t stream,
+                                                   rmm::device_async_resource_ref mr)
+{
+  auto const type  = host->type();
+  auto const size  = host->size();
+  auto const nulls = host->null_count();
+  auto contents    = host->release();
+  auto const later = [&](std::unique_ptr<rmm::device_buffer> buffer) {
+    auto const owner = std::shared_ptr<rmm::device_buffer>{std::move(buffer)};
+    return fill_later(owner->data(), owner->size(), owner, stream, mr);
+  };
+  auto children = std::vector<std::unique_ptr<cudf::column>>{};
+  for (auto& child : contents.children) {
+    children.push_back(upload_column(std::move(child), stream, mr));
+  }
+  auto data = later(std::move(contents.data));
+  auto mask = later(std::move(contents.null_mask));
+  return std::make_unique<cudf::column>(
+    type, size, std::move(data), std::move(mask), nulls, std::move(children));
+}
+
+/// As `slice`, but told how many nulls there are: nobody may read the mask yet.
+inline cudf::column_view slice_later(cudf::column_view const& column,
+                                     cudf::size_type begin,
+                                     rows const& values)
+{
+  auto const nulls =
+    std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); });
+  return {column.type(),
+          static_cast<cudf::size_type>(values.size()),
+          column.head<void>(),
+          column.null_mask(),
+          static_cast<cudf::size_type>(nulls),
+          column.offset() + begin,
+          {column.child_begin(), column.child_end()}};
+}
+
+/// What a kernel read, once it ran.
+using late_rows = std::shared_ptr<rows>;
+
+/// Has a kernel read a column.
+inline late_rows read_later(cudf::column_view const& column, shape const& type, cudaStream_t stream)
+{
+  auto result = std::make_shared<rows>();
+  sim::enqueue(stream, [=] { *result = read_rows(column, type); });
+  return result;
+}
+
+inline rows integer_rows(integers_t const& values)
+{
+  auto result = rows{};
+  for (auto const v : values) { result.push_back(number(v)); }
+  return result;
+}
+
+inline unique_schema schema_of(cudf::column_view const& column)
+{ return to_arrow_schema(column, {}); }
+
+inline unique_schema integer_schema()
+{ return schema_of({cudf::data_type{cudf::type_id::INT32}, 0, nullptr, nullptr, 0}); }
+
+/**
+ * @brief An array of integers by somebody else, computed late on a stream, with an event.
+ *
+ * When it is released its memory is overwritten at once and is somebody else's.
+ */
+class producer {
+ public:
+  explicit producer(cudaStream_t stream,
+                    integers_t values = {1, 2, 3, 4},
+                    memory_kind kind  = memory_kind::device,
+                    int device        = 0)
+    : state_{std::make_shared<state>()}
+  {
+    auto const guard = on_device{rmm::cuda_device_id{device}};
+    auto const size  = values.size() * sizeof(std::int32_t);
+    state_->data     = sim::allocate(kind, device, size);
+    state_->buffers  = {nullptr, state_->data};
+    EXPECT_EQ(cudaEventCreateWithFlags(&state_->ready, cudaEventDisableTiming), cudaSuccess);
+    array.array.length       = static_cast<std::int64_t>(values.size());
+    array.array.n_buffers    = 2;
+    array.array.buffers      = state_->buffers.data();
+    array.array.private_data = new std::shared_ptr<state>{state_};
+    array.array.release      = &release;
+    array.device_type        = kind == memory_kind::pinned    ? ARROW_DEVICE_CUDA_HOST
+                               : kind == memory_kind::managed ? ARROW_DEVICE_CUDA_MANAGED
+                                                              : ARROW_DEVICE_CUDA;
+    array.device_id          = device;
+    array.sync_event         = &state_->ready;
+    sim::enqueue(stream, [target = state_->data, size, values = std::move(values)] {
+      std::memcpy(target, values.data(), size);
+    });
+    EXPECT_EQ(cudaEventRecord(state_->ready, stream), cudaSuccess);
+  }
+
+  producer(producer const&)            = delete;
+  producer& operator=(producer const&) = delete;
+
+  ~producer()
+  {
+    if (array.array.release != nullptr) { array.array.release(&array.array); }
+  }
+
+  [[nodiscard]] int released() const { return state_->released; }
+
+  [[nodiscard]] void* data() const { return state_->data; }
+
+  /// Has the release callback do something else, too.
+  void when_released(std::function<void()> action) { state_->action = std::move(action); }
+
+  ArrowDeviceArray array{};
+
+ private:
+  struct state {
+    void* data{nullptr};
+    std::array<void const*, 2> buffers{};
+    cudaEvent_t ready{};
+    std::function<void()> action{[] {}};
+    std::atomic<int> released{0};
+  };
+
+  static void release(ArrowArray* array)
+  {
+    auto* held = static_cast<std::shared_ptr<state>*>(array->private_data);
+    auto all   = std::unique_ptr<std::shared_ptr<state>>{held};
+    (*all)->action();
+    sim::deallocate((*all)->data);
+    EXPECT_EQ(cudaEventDestroy((*all)->ready), cudaSuccess);
+    (*all)->action = {};
+    ++(*all)->released;
+    array->release = nullptr;
+  }
+
+  std::shared_ptr<state> state_;
+};
+
+/// Lets everything that was freed be released, and what that frees in turn.
+inline void settle()
+{
+  for (auto chain = 0; chain < 8; ++chain) {
+    drain_releases();
+    sim::drain();
+    if (sim::live_allocations() == 0 && detail::events_on_loan() == 0) { return; }
+  }
+}
+
+/// A stream that goes after all releases are done: producers free memory on the streams they used.
+class lasting_stream : public sim::stream {
+ public:
+  using sim::stream::stream;
+  ~lasting_stream() { settle(); }
+};
+
+/// A stream of another device than the current one.
+inline std::unique_ptr<lasting_stream> stream_on(int device)
+{
+  auto const guard = on_device{rmm::cuda_device_id{device}};
+  return std::make_unique<lasting_stream>();
+}
+
+/// At the end all is released: no memory, no stream and no event of ours is left over.
+class bridge_test : public sim::world_test {
+ protected:
+  void TearDown() override
+  {
+    settle();
+    EXPECT_EQ(detail::events_on_loan(), 0U);
+    world_test::TearDown();
+  }
+
+  static void synchronize(cudaStream_t stream)
+  { EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess); }
+
+  std::unique_ptr<cudf::column> column(shape const& type, rows const& values, cudaStream_t stream)
+  { return upload_column(make_column(type, values), stream, pool_); }
+
+  std::unique_ptr<cudf::column> integer_column(cudaStream_t stream, integers_t const& values = {1})
+  { return column(flat("int32"), integer_rows(values), stream); }
+
+  device_array to_arrow(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
+  {
+    auto const view = owner->view();
+    return to_arrow_device(view, std::move(owner), {}, stream, pool_);
+  }
+
+  imported_column import(ArrowDeviceArray* array,
+                         ArrowSchema const& schema,
+                         cudaStream_t stream,
+                         import_options const& options = {})
+  { return from_arrow_device_column(schema, array, options, stream, pool_); }
+
+  imported_column import(producer& source, cudaStream_t stream, import_options const& options = {})
+  { return import(&source.array, *integer_schema().get(), stream, options); }
+
+  sim::pool_resource pool_{};
+  sim::pool_resource far_pool_{memory_kind::device, 1};
+};
+
+/// Takes the current device's events out of the core's pool, so that the next one has to be made.
+class empty_pool {
+ public:
+  empty_pool()
+  {
+    auto const made = sim::live_events();
+    while (sim::live_events() == made) { taken_.push_back(detail::pooled_event::acquire()); }
+  }
+
+ private:
+  std::vector<detail::pooled_event> taken_;
+};
+
+}  // namespace cudf_arrow_bridge::test

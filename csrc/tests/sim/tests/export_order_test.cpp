@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Exports tell consumers when the data is there: an event on the stream, from the pool.
+#include "bridge_test.hpp"
+
+#include <rmm/error.hpp>
+
+#include <optional>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 50U;
+
+class export_order : public bridge_test {};
+
+cudaEvent_t event_of(unique_device_array const& array)
+{ return *static_cast<cudaEvent_t*>(array->sync_event); }
+
+TEST_F(export_order, event_follows_the_conversions)
+{
+  auto const type   = flat("bool8");
+  auto const values = samples(type, 40, 30);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream   = lasting_stream{};
+    auto const consumer = lasting_stream{};
+    auto const before   = sim::host_syncs_here();
+    auto array          = to_arrow(column(type, values, stream.get()), stream.get()).to_arrow();
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    EXPECT_EQ(cudaStreamWaitEvent(consumer.get(), event_of(array)), cudaSuccess);
+    auto bits = std::vector<bool>{};
+    sim::enqueue(consumer.get(), [&] {
+      auto const* data = static_cast<std::uint8_t const*>(array->array.buffers[1]);
+      for (auto i = 0U; i < values.size(); ++i) {
+        bits.push_back((data[i / 8] >> (i % 8) & 1) != 0);
+      }
+    });
+    synchronize(consumer.get());
+    for (auto i = 0U; i < values.size(); ++i) {
+      if (!values[i].is_null()) { EXPECT_EQ(bits[i], values[i].number() != 0); }
+    }
+  }
+}
+
+TEST_F(export_order, event_follows_the_producers_kernels)
+{
+  auto const stream = lasting_stream{};
+  auto source       = integer_column(stream.get());
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto ran          = false;
+  sim::enqueue(stream.get(), [&] { ran = true; });
+  auto const array = to_arrow(std::move(source), stream.get()).to_arrow();
+  sim::drain();
+  EXPECT_EQ(cudaEventQuery(event_of(array)), cudaErrorNotReady);
+  slow.reset();
+  EXPECT_EQ(cudaEventSynchronize(event_of(array)), cudaSuccess);
+  EXPECT_TRUE(ran);
+}
+
+TEST_F(export_order, event_has_no_timing_and_blocks)
+{
+  auto const none   = empty_pool{};
+  auto const stream = lasting_stream{};
+  auto const array  = to_arrow(integer_column(stream.get()), stream.get()).to_arrow();
+  EXPECT_EQ(sim::event_flags(event_of(array)), cudaEventDisableTiming | cudaEventBlockingSync);
+}
+
+TEST_F(export_order, structs_of_one_export_share_its_event)
+{
+  auto const stream  = lasting_stream{};
+  auto exported      = to_arrow(integer_column(stream.get()), stream.get());
+  auto const records = sim::calls("cudaEventRecord");
+  auto const one     = exported.to_arrow();
+  auto const two     = exported.to_arrow();
+  exported.reset();
+  EXPECT_EQ(one->sync_event, two->sync_event);
+  EXPECT_EQ(sim::calls("cudaEventRecord"), records);
+  EXPECT_EQ(detail::events_on_loan(), 1U);
+}
+
+TEST_F(export_order, host_memory_has_no_event)
+{
+  auto const host  = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(1)})};
+  auto const array = to_arrow_device(host->view(), host, {}, stream(), pool_).to_arrow();
+  EXPECT_EQ(array->sync_event, nullptr);
+  EXPECT_EQ(array->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(array->device_id, -1);
+}
+
+TEST_F(export_order, events_belong_to_the_device_of_the_memory)
+{
+  auto far    = std::unique_ptr<cudf::column>{};
+  auto stream = std::optional<lasting_stream>{};
+  {
+    auto const guard = on_device{rmm::cuda_device_id{1}};
+    stream.emplace();
+    far = upload_column(
+      make_column(flat("bool8"), samples(flat("bool8"), 9, 0)), stream->get(), far_pool_);
+  }
+  auto owner       = std::shared_ptr<cudf::column>{std::move(far)};
+  auto const array = to_arrow_device(owner->view(), owner, {}, stream->get(), far_pool_).to_arrow();
+  EXPECT_EQ(array->device_id, 1);
+  EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
+  EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+}
+
+TEST_F(export_order, thousands_of_exports_take_a_few_events)
+{
+  auto const stream = lasting_stream{};
+  auto const owner  = std::shared_ptr<cudf::column>{integer_column(stream.get())};
+  (void)to_arrow(owner, stream.get());
+  auto const events = sim::live_events();
+  for (auto i = 0; i < 5000; ++i) {
+    auto const array = to_arrow(owner, stream.get()).to_arrow();
+    EXPECT_EQ(detail::events_on_loan(), 1U);
+  }
+  EXPECT_EQ(sim::live_events(), events);
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
+TEST_F(export_order, exports_at_one_time_have_events_of_their_own)
+{
+  auto const stream = lasting_stream{};
+  auto const owner  = std::shared_ptr<cudf::column>{integer_column(stream.get())};
+  {
+    auto const idle = std::pair{to_arrow(owner, stream.get()), to_arrow(owner, stream.get())};
+  }
+  auto const one = to_arrow(owner, stream.get()).to_arrow();
+  auto const two = to_arrow(owner, stream.get()).to_arrow();
+  EXPECT_NE(event_of(one), event_of(two));
+}
+
+TEST_F(export_order, failing_leaves_nothing_behind)
+{
+  auto const stream = lasting_stream{};
+  for (auto const* function : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {
+    auto const none = empty_pool{};
+    auto source     = column(flat("bool8"), samples(flat("bool8"), 9, 30), stream.get());
+    auto const live = sim::live_allocations();
+    auto const loan = detail::events_on_loan();
+    auto owner      = std::shared_ptr<cudf::column>{std::move(source)};
+    sim::fail_next(function, cudaErrorInvalidValue);
+    EXPECT_THROW((void)to_arrow(owner, stream.get()), rmm::cuda_error);
+    EXPECT_EQ(owner.use_count(), 1);
+    EXPECT_EQ(sim::live_allocations(), live);
+    EXPECT_EQ(detail::events_on_loan(), loan);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

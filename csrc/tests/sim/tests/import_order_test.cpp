@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Imports wait, on the stream, for what the producer has not computed yet.
+#include "bridge_test.hpp"
+
+#include <optional>
+#include <stdexcept>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 50U;
+
+class import_order : public bridge_test {
+ protected:
+  /// Reads an import on its stream and frees it there at once.
+  void expect_values(imported_column&& imported, integers_t const& values, cudaStream_t stream)
+  {
+    auto const seen = read_later(imported.view(), flat("int32"), stream);
+    imported.storage.reset();
+    synchronize(stream);
+    EXPECT_EQ(*seen, integer_rows(values));
+  }
+
+  template <typename Import>
+  static std::string message_of(Import run)
+  {
+    try {
+      run();
+    } catch (std::invalid_argument const& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+};
+
+TEST_F(import_order, stream_waits_for_the_event)
+{
+  auto const values = integers_t{5, 6, 7, 8};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far      = lasting_stream{};
+    auto const consumer = lasting_stream{};
+    auto source         = producer{far.get(), values};
+    auto const before   = sim::host_syncs_here();
+    auto imported       = import(source, consumer.get());
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    expect_values(std::move(imported), values, consumer.get());
+    settle();
+    EXPECT_EQ(source.released(), 1);
+  }
+}
+
+TEST_F(import_order, nulls_are_counted_after_the_event)
+{
+  auto const type   = flat("int64");
+  auto const values = samples(type, 100, 40);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far          = lasting_stream{};
+    auto const consumer     = lasting_stream{};
+    auto source             = column(type, values, far.get());
+    auto const nulls        = source->null_count();
+    auto const schema       = schema_of(source->view());
+    auto array              = to_arrow(std::move(source), far.get()).to_arrow();
+    array->array.null_count = -1;
+    auto const imported     = import(array.get(), *schema.get(), consumer.get());
+    EXPECT_EQ(imported.view().null_count(), nulls);
+  }
+}
+
+TEST_F(import_order, no_event_means_ready)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  synchronize(stream.get());
+  source.array.sync_event = nullptr;
+  auto const waits        = sim::calls("cudaStreamWaitEvent");
+  expect_values(import(source, stream.get()), {1, 2, 3, 4}, stream.get());
+  EXPECT_EQ(sim::calls("cudaStreamWaitEvent"), waits);
+}
+
+TEST_F(import_order, event_that_cuda_rejects_is_an_error)
+{
+  auto const stream       = lasting_stream{};
+  auto source             = producer{stream.get()};
+  auto garbage            = reinterpret_cast<cudaEvent_t>(std::uintptr_t{8});
+  source.array.sync_event = &garbage;
+  EXPECT_NE(message_of([&] { (void)import(source, stream.get()); }).find("rejects"),
+            std::string::npos);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_EQ(source.released(), 0);
+  source.array.array.release(&source.array.array);
+  EXPECT_EQ(source.released(), 1);
+}
+
+TEST_F(import_order, event_may_be_of_another_device)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far      = stream_on(1);
+    auto const consumer = lasting_stream{};
+    // Managed memory may be computed by one device and belong to another.
+    auto source = producer{consumer.get(), {1}, memory_kind::managed};
+    synchronize(consumer.get());
+    auto ready = cudaEvent_t{};
+    {
+      auto const guard = on_device{rmm::cuda_device_id{1}};
+      sim::enqueue(far->get(), [data = source.data()] { *static_cast<std::int32_t*>(data) = 9; });
+      EXPECT_EQ(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), cudaSuccess);
+      EXPECT_EQ(cudaEventRecord(ready, far->get()), cudaSuccess);
+    }
+    source.array.sync_event = &ready;
+    expect_values(import(source, consumer.get()), {9}, consumer.get());
+    EXPECT_EQ(cudaEventDestroy(ready), cudaSuccess);
+  }
+}
+
+TEST_F(import_order, other_devices_take_a_copy)
+{
+  auto const far  = stream_on(1);
+  auto source     = producer{far->get(), {1, 2}, memory_kind::device, 1};
+  auto const here = lasting_stream{};
+  auto const text = message_of([&] { (void)import(source, here.get()); });
+  EXPECT_NE(text.find("memory of CUDA device 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("current device 0"), std::string::npos) << text;
+  EXPECT_EQ(source.released(), 0);
+}
+
+TEST_F(import_order, copies_of_another_device_wait_for_the_producer)
+{
+  auto const values = integers_t{3, 1, 4, 1, 5};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far    = stream_on(1);
+    auto const here   = lasting_stream{};
+    auto source       = producer{far->get(), values, memory_kind::device, 1};
+    auto const before = sim::host_syncs_here();
+    auto imported     = import(source, here.get(), {.copy = true});
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    EXPECT_EQ(locate(imported.view().head<void>()), (memory_location{ARROW_DEVICE_CUDA, 0}));
+    expect_values(std::move(imported), values, here.get());
+    settle();
+    EXPECT_EQ(source.released(), 1);
+  }
+}
+
+TEST_F(import_order, copies_keep_the_source_until_they_are_done)
+{
+  auto const here = lasting_stream{};
+  auto source     = producer{here.get()};
+  auto slow       = std::optional<sim::slow_stream>{here.get()};
+  auto imported   = import(source, here.get(), {.copy = true});
+  EXPECT_EQ(source.released(), 0);
+  slow.reset();
+  settle();
+  EXPECT_EQ(source.released(), 1);
+  expect_values(std::move(imported), {1, 2, 3, 4}, here.get());
+}
+
+TEST_F(import_order, unknown_devices_are_named)
+{
+  auto const here          = lasting_stream{};
+  auto source              = producer{here.get()};
+  source.array.device_type = 8;
+  auto const text          = message_of([&] { (void)import(source, here.get()); });
+  EXPECT_NE(text.find("unknown device type 8"), std::string::npos) << text;
+}
+
+TEST_F(import_order, passes_through_a_chain_of_streams)
+{
+  auto const type   = list_of(struct_of({flat("string"), flat("bool8")}));
+  auto const values = samples(type, 30, 20);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const one    = lasting_stream{};
+    auto const two    = lasting_stream{};
+    auto const three  = lasting_stream{};
+    auto source       = column(type, values, one.get());
+    auto const schema = schema_of(source->view());
+    auto array        = to_arrow(std::move(source), one.get()).to_arrow();
+    auto middle = std::make_shared<imported_column>(import(array.get(), *schema.get(), two.get()));
+    auto const view = middle->view();
+    auto again      = to_arrow_device(view, std::move(middle), {}, two.get(), pool_).to_arrow();
+    auto last       = import(again.get(), *schema.get(), three.get());
+    auto const seen = read_later(last.view(), type, three.get());
+    last.storage.reset();
+    synchronize(three.get());
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

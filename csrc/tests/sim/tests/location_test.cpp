@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Exports say what the memory is and where, and ask CUDA once per allocation.
+#include "bridge_test.hpp"
+
+#include <cudf/table/table_view.hpp>
+
+#include <stdexcept>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+class location : public bridge_test {
+ protected:
+  std::unique_ptr<cudf::column> column_in(memory_kind kind, int device, cudaStream_t stream)
+  {
+    pools_.push_back(std::make_unique<sim::pool_resource>(kind, device));
+    return upload_column(make_column(flat("int32"), integer_rows({1, 2})), stream, *pools_.back());
+  }
+
+ private:
+  std::vector<std::unique_ptr<sim::pool_resource>> pools_;
+};
+
+TEST_F(location, labels_what_the_memory_is)
+{
+  auto const stream = lasting_stream{};
+  for (auto const& [kind, type] : {std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
+                                   std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
+                                   std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
+    auto const array = to_arrow(column_in(kind, 0, stream.get()), stream.get()).to_arrow();
+    EXPECT_EQ(array->device_type, type);
+    EXPECT_EQ(array->device_id, 0);
+    EXPECT_NE(array->sync_event, nullptr);
+  }
+}
+
+TEST_F(location, names_both_places_of_a_mixed_table)
+{
+  auto const stream = lasting_stream{};
+  auto const mixed  = [&](memory_kind kind, int device) {
+    auto const near  = column_in(memory_kind::device, 0, stream.get());
+    auto const other = column_in(kind, device, stream.get());
+    auto const table = cudf::table_view{{near->view(), other->view()}};
+    try {
+      (void)to_arrow_device(table, nullptr, {}, stream.get(), pool_);
+    } catch (std::invalid_argument const& error) {
+      return std::string{error.what()};
+    }
+    return std::string{"nothing was thrown"};
+  };
+  auto const near = std::string{"memory of CUDA device 0 and "};
+  EXPECT_NE(mixed(memory_kind::device, 1).find(near + "memory of CUDA device 1"),
+            std::string::npos);
+  EXPECT_NE(mixed(memory_kind::managed, 0).find(near + "managed memory"), std::string::npos);
+}
+
+TEST_F(location, asks_once_per_allocation)
+{
+  auto const stream = lasting_stream{};
+  auto const owner = std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())};
+  auto const table = cudf::table_view{std::vector<cudf::column_view>(100, owner->view())};
+  auto const before = sim::calls("cudaPointerGetAttributes");
+  (void)to_arrow_device(table, owner, {}, stream.get(), pool_);
+  EXPECT_EQ(sim::calls("cudaPointerGetAttributes"), before + 1);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

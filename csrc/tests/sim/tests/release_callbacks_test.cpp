@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Release callbacks may be slow, use CUDA and come back; processes may fork and exit meanwhile.
+#include "bridge_test.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using namespace std::chrono_literals;
+using clock_type = std::chrono::steady_clock;
+
+class release_callbacks : public bridge_test {};
+
+TEST_F(release_callbacks, may_use_cuda)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto status       = cudaErrorUnknown;
+  source.when_released([&] {
+    void* memory = nullptr;
+    status       = cudaMalloc(&memory, 64);
+    EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+    EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  });
+  import(source, stream.get()).storage.reset();
+  drain_releases();
+  EXPECT_EQ(status, cudaSuccess);
+}
+
+TEST_F(release_callbacks, may_come_back)
+{
+  auto const stream = lasting_stream{};
+  auto outer        = producer{stream.get()};
+  auto inner        = producer{stream.get(), {7, 8}};
+  auto kept         = std::optional<imported_column>{import(inner, stream.get())};
+  auto const start  = clock_type::now();
+  outer.when_released([&] {
+    kept.reset();
+    drain_releases();
+    auto array = to_arrow(integer_column(stream.get()), stream.get()).to_arrow();
+    import(array.get(), *integer_schema().get(), stream.get()).storage.reset();
+  });
+  import(outer, stream.get()).storage.reset();
+  settle();
+  EXPECT_EQ(outer.released(), 1);
+  EXPECT_EQ(inner.released(), 1);
+  EXPECT_LT(clock_type::now() - start, 10s);
+}
+
+TEST_F(release_callbacks, may_be_slow)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  source.when_released([] { std::this_thread::sleep_for(50ms); });
+  auto imported    = import(source, stream.get());
+  auto const start = clock_type::now();
+  imported.storage.reset();
+  EXPECT_LT(clock_type::now() - start, 40ms);
+  drain_releases();
+  EXPECT_EQ(source.released(), 1);
+}
+
+TEST_F(release_callbacks, come_once_each_from_many_threads)
+{
+  constexpr auto num_threads = 4;
+  constexpr auto num_rounds  = 100;
+  auto released              = std::atomic<int>{0};
+  auto const stream          = lasting_stream{};
+  auto threads               = std::vector<std::thread>{};
+  for (auto t = 0; t < num_threads; ++t) {
+    threads.emplace_back([&] {
+      auto const own = lasting_stream{};
+      for (auto i = 0; i < num_rounds; ++i) {
+        auto const& where = i % 2 == 0 ? own : stream;
+        auto source       = producer{where.get(), {i}};
+        source.when_released([&] { ++released; });
+        auto imported   = import(source, where.get());
+        auto const seen = read_later(imported.view(), flat("int32"), where.get());
+        imported.storage.reset();
+        if (i % 10 == 0) { drain_releases(); }
+        synchronize(where.get());
+        EXPECT_EQ(*seen, integer_rows({i}));
+      }
+    });
+  }
+  for (auto& thread : threads) { thread.join(); }
+  drain_releases();
+  EXPECT_EQ(released, num_threads * num_rounds);
+}
+
+TEST_F(release_callbacks, of_one_array_wait_for_shares_dropped_by_many_threads)
+{
+  auto const type   = struct_of(std::vector<shape>(8, flat("int32")));
+  auto const values = samples(type, 20, 0);
+  for (auto round = 0; round < 50; ++round) {
+    auto streams = std::vector<std::unique_ptr<lasting_stream>>{};
+    for (auto i = 0; i < 4; ++i) { streams.push_back(std::make_unique<lasting_stream>()); }
+    auto const& first = *streams.front();
+    auto const schema = schema_of(make_column(type, {})->view());
+    auto array        = to_arrow(column(type, values, first.get()), first.get()).to_arrow();
+    auto imported     = import(array.get(), *schema.get(), first.get());
+    synchronize(first.get());
+    auto fields  = std::move(imported.storage->release().children);
+    auto late    = std::vector<late_rows>(fields.size());
+    auto threads = std::vector<std::thread>{};
+    for (auto t = 0U; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        auto const stream = streams[t]->get();
+        for (auto i = t * 2; i < t * 2 + 2; ++i) {
+          late[i] = read_later(fields[i]->view(), flat("int32"), stream);
+          fields[i]->release().data->set_stream(stream);
+        }
+      });
+    }
+    for (auto& thread : threads) { thread.join(); }
+    settle();
+    for (auto i = 0U; i < late.size(); ++i) { EXPECT_EQ(*late[i], field_rows(values, i, {})); }
+  }
+}
+
+/// Forks, runs `child` there, and tells whether the child ended well and soon.
+template <typename Child>
+bool ends_well(Child child)
+{
+  auto const start = clock_type::now();
+  auto const pid   = fork();
+  if (pid == 0) { _exit(child() ? 0 : 1); }
+  auto status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    if (clock_type::now() - start > 10s) {
+      kill(pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      return false;
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(release_callbacks, forked_children_leave_device_memory_alone)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto pending      = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  auto exported     = to_arrow(integer_column(stream.get()), stream.get());
+  auto freed        = import(pending, stream.get());
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  freed.storage.reset();
+  EXPECT_TRUE(ends_well([&] {
+    auto const loan = detail::events_on_loan();
+    imported.storage.reset();
+    auto event = detail::pooled_event{};
+    drain_releases();
+    return detail::events_on_loan() == loan && source.released() == 0;
+  }));
+  EXPECT_EQ(source.released(), 0);
+  slow.reset();
+}
+
+TEST_F(release_callbacks, forked_children_give_no_event_back)
+{
+  auto event = std::optional{detail::pooled_event::acquire()};
+  EXPECT_TRUE(ends_well([&] {
+    event.reset();
+    return detail::events_on_loan() == 1;
+  }));
+}
+
+using exits = release_callbacks;
+
+TEST_F(exits, drain_what_is_pending)
+{
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+    {
+      auto const stream = new sim::stream;
+      auto source       = new producer{stream->get()};
+      source->when_released([] { std::fputs("released in time", stderr); });
+      sim::hold(stream->get());
+      import(*source, stream->get()).storage.reset();
+      std::thread{[stream] {
+        std::this_thread::sleep_for(100ms);
+        sim::release(stream->get());
+      }}.detach();
+      std::exit(0);
+    },
+    testing::ExitedWithCode(0),
+    "released in time");
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

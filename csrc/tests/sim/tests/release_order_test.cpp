@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A producer is released once nothing that was queued can still read its memory.
+#include "bridge_test.hpp"
+
+#include <rmm/error.hpp>
+
+#include <optional>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 50U;
+
+class release_order : public bridge_test {};
+
+TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const stream = lasting_stream{};
+    auto source       = producer{far.get()};
+    auto imported     = import(source, stream.get());
+    auto slow         = std::optional<sim::slow_stream>{stream.get()};
+    auto const seen   = read_later(imported.view(), flat("int32"), stream.get());
+    auto const before = sim::host_syncs_here();
+    imported.storage.reset();
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    sim::drain();
+    EXPECT_EQ(source.released(), 0);
+    slow.reset();
+    drain_releases();
+    EXPECT_EQ(source.released(), 1);
+    EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+  }
+}
+
+TEST_F(release_order, waits_for_every_stream_that_a_buffer_is_freed_on)
+{
+  auto const type   = struct_of({flat("int32"), flat("int32"), flat("int32")});
+  auto const values = samples(type, 20, 0);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const one    = lasting_stream{};
+    auto const two    = lasting_stream{};
+    auto const three  = lasting_stream{};
+    auto const schema = schema_of(make_column(type, values)->view());
+    auto array        = to_arrow(column(type, values, one.get()), one.get()).to_arrow();
+    auto imported     = import(array.get(), *schema.get(), one.get());
+    auto const seen   = read_later(imported.view(), type, one.get());
+    synchronize(one.get());
+    auto fields = std::move(imported.storage->release().children);
+    auto late   = std::vector<late_rows>{};
+    for (auto const* stream : {&one, &two, &three}) {
+      auto field = std::move(fields.back());
+      fields.pop_back();
+      late.push_back(read_later(field->view(), flat("int32"), stream->get()));
+      field->release().data->set_stream(stream->get());
+    }
+    settle();
+    for (auto i = 0U; i < 3; ++i) { EXPECT_EQ(*late[i], field_rows(values, 2 - i, {})); }
+  }
+}
+
+TEST_F(release_order, waits_for_the_newest_of_several_points_of_one_stream)
+{
+  auto const type   = struct_of({flat("int32"), flat("int32")});
+  auto const stream = lasting_stream{};
+  auto const schema = schema_of(make_column(type, {})->view());
+  auto owner       = std::shared_ptr<cudf::column>{column(type, samples(type, 9, 0), stream.get())};
+  auto const watch = std::weak_ptr<cudf::column>{owner};
+  auto array       = to_arrow(std::move(owner), stream.get()).to_arrow();
+  auto imported    = import(array.get(), *schema.get(), stream.get());
+  synchronize(stream.get());
+  auto fields = std::move(imported.storage->release().children);
+  fields.pop_back();
+  synchronize(stream.get());
+  auto slow = std::optional<sim::slow_stream>{stream.get()};
+  sim::enqueue(stream.get(), [] {});
+  fields.clear();
+  sim::drain();
+  EXPECT_FALSE(watch.expired());
+  slow.reset();
+  drain_releases();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST_F(release_order, takes_one_event_per_stream_however_many_buffers_there_are)
+{
+  auto const type   = struct_of(std::vector<shape>(50, flat("int32")));
+  auto const stream = lasting_stream{};
+  auto const schema = schema_of(make_column(type, {})->view());
+  auto array = to_arrow(column(type, samples(type, 9, 0), stream.get()), stream.get()).to_arrow();
+  auto imported = import(array.get(), *schema.get(), stream.get());
+  EXPECT_EQ(detail::events_on_loan(), 2U);
+  auto slow = std::optional<sim::slow_stream>{stream.get()};
+  imported.storage.reset();
+  EXPECT_EQ(detail::events_on_loan(), 2U);
+  slow.reset();
+}
+
+TEST_F(release_order, needs_no_new_event_when_a_column_is_freed)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  auto const none   = empty_pool{};
+  auto const events = sim::calls("cudaEventCreateWithFlags");
+  imported.storage.reset();
+  EXPECT_EQ(sim::calls("cudaEventCreateWithFlags"), events);
+}
+
+TEST_F(release_order, stream_may_go_before_the_release)
+{
+  auto stream   = std::make_unique<sim::stream>();
+  auto source   = producer{stream->get()};
+  auto imported = import(source, stream->get());
+  sim::hold(stream->get());
+  auto const handle = stream->get();
+  auto const seen   = read_later(imported.view(), flat("int32"), handle);
+  imported.storage.reset();
+  EXPECT_EQ(source.released(), 0);
+  sim::release(handle);
+  stream.reset();
+  drain_releases();
+  EXPECT_EQ(source.released(), 1);
+  EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+}
+
+TEST_F(release_order, import_that_fails_waits_too)
+{
+  auto const type   = flat("string");
+  auto const far    = lasting_stream{};
+  auto const stream = lasting_stream{};
+  auto const schema = schema_of(make_column(type, samples(type, 9, 0))->view());
+  auto owner        = std::shared_ptr<cudf::column>{column(type, samples(type, 9, 0), far.get())};
+  auto const watch  = std::weak_ptr<cudf::column>{owner};
+  auto array        = to_arrow(std::move(owner), far.get()).to_arrow();
+  array->array.n_buffers = 3;
+  sim::fail_next("cudaStreamSynchronize", cudaErrorInvalidValue);
+  EXPECT_THROW((void)import(array.get(), *schema.get(), stream.get()), rmm::cuda_error);
+  drain_releases();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST_F(release_order, faults_while_freeing_make_it_wait)
+{
+  for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto source       = producer{stream.get()};
+      auto imported     = import(source, stream.get());
+      auto const seen   = read_later(imported.view(), flat("int32"), stream.get());
+      sim::fail_next(function, cudaErrorInvalidValue);
+      imported.storage.reset();
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+      settle();
+      EXPECT_EQ(source.released(), 1);
+      EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+    }
+  }
+}
+
+TEST_F(release_order, missing_event_for_a_second_stream_makes_it_wait)
+{
+  auto const type   = struct_of({flat("int32"), flat("int32")});
+  auto const one    = lasting_stream{};
+  auto const two    = lasting_stream{};
+  auto const schema = schema_of(make_column(type, {})->view());
+  auto array        = to_arrow(column(type, samples(type, 9, 0), one.get()), one.get()).to_arrow();
+  auto imported     = import(array.get(), *schema.get(), one.get());
+  synchronize(one.get());
+  auto fields     = std::move(imported.storage->release().children);
+  auto const none = empty_pool{};
+  fields.pop_back();
+  auto ran = false;
+  sim::enqueue(two.get(), [&] { ran = true; });
+  sim::fail_next("cudaEventCreateWithFlags", cudaErrorMemoryAllocation);
+  fields.back()->release().data->set_stream(two.get());
+  fields.back().reset();
+  EXPECT_TRUE(ran);
+}
+
+TEST_F(release_order, import_that_can_have_no_event_leaves_the_array)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto const none   = empty_pool{};
+  sim::fail_next("cudaEventCreateWithFlags", cudaErrorMemoryAllocation);
+  EXPECT_THROW((void)import(source, stream.get()), rmm::cuda_error);
+  EXPECT_EQ(source.released(), 0);
+  EXPECT_NE(source.array.array.release, nullptr);
+}
+
+TEST_F(release_order, buffer_that_grows_gives_its_share_back_once)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  auto data         = std::move(imported.storage->release().data);
+  for (auto size = std::size_t{64}; size < 4096; size *= 2) {
+    data->resize(size, cuda::stream_ref{stream.get()});
+    settle();
+    EXPECT_EQ(source.released(), 1);
+  }
+  auto const seen = read_later({cudf::data_type{cudf::type_id::INT32}, 4, data->data(), nullptr, 0},
+                               flat("int32"),
+                               stream.get());
+  data.reset();
+  synchronize(stream.get());
+  EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+}
+
+TEST_F(release_order, sticky_errors_release_all_the_same)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  source.when_released([] { sim::fail_all(cudaSuccess); });
+  sim::fail_all(cudaErrorIllegalAddress);
+  imported.storage.reset();
+  drain_releases();
+  sim::fail_all(cudaSuccess);
+  EXPECT_EQ(source.released(), 1);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Arrays of the CPU come to the GPU and go back; the host waits only where it is said to.
+#include "bridge_test.hpp"
+
+#include <rmm/error.hpp>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 50U;
+
+/// An export of a column of the host, which is overwritten when it is released.
+class host_source {
+ public:
+  host_source(shape const& type, rows const& values)
+  {
+    auto owner = std::shared_ptr<cudf::column>(make_column(type, values).release(),
+                                               [count = released_](cudf::column* column) {
+                                                 overwrite(column->view());
+                                                 delete column;
+                                                 ++*count;
+                                               });
+    schema     = schema_of(owner->view());
+    array = to_arrow_device(owner->view(), owner, {}, stream(), host_memory_resource()).to_arrow();
+  }
+
+  [[nodiscard]] int released() const { return *released_; }
+
+  unique_schema schema;
+  unique_device_array array;
+
+ private:
+  static void overwrite(cudf::column_view const& column)
+  {
+    if (column.num_children() == 0 && column.size() > 0) {
+      std::memset(
+        const_cast<void*>(column.head<void>()), 0x77, static_cast<std::size_t>(column.size()));
+    }
+    std::for_each(column.child_begin(), column.child_end(), overwrite);
+  }
+
+  std::shared_ptr<int> released_{std::make_shared<int>(0)};
+};
+
+class upload : public bridge_test {
+ protected:
+  /// Copies that are queued behind this are late.
+  static void enqueue_long_kernel(cudaStream_t stream)
+  {
+    sim::enqueue(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds{2}); });
+  }
+
+  void expect_arrives(shape const& type, rows const& values, cudaStream_t stream)
+  {
+    auto source   = host_source{type, values};
+    auto imported = import(source.array.get(), *source.schema.get(), stream);
+    EXPECT_EQ(source.released(), 1);
+    auto const seen = read_later(imported.view(), type, stream);
+    imported.storage.reset();
+    synchronize(stream);
+    EXPECT_EQ(*seen, values);
+  }
+};
+
+TEST_F(upload, outlives_its_source_without_waiting)
+{
+  for (auto const& type : {flat("int32"), flat("bool8"), struct_of({list_of(flat("int16"))})}) {
+    auto const values = samples(type, 60, 25);
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto slow         = std::optional<sim::slow_stream>{};
+      if (type.id == cudf::type_id::LIST) { slow.emplace(stream.get()); }
+      slow.reset();
+      expect_arrives(type, values, stream.get());
+    }
+  }
+}
+
+TEST_F(upload, does_not_wait_for_the_stream)
+{
+  auto const stream = lasting_stream{};
+  auto source       = host_source{flat("int32"), integer_rows({1, 2, 3})};
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto const before = sim::host_syncs_here();
+  auto imported     = import(source.array.get(), *source.schema.get(), stream.get());
+  EXPECT_EQ(sim::host_syncs_here(), before);
+  EXPECT_EQ(source.released(), 1);
+  slow.reset();
+  auto const seen = read_later(imported.view(), flat("int32"), stream.get());
+  synchronize(stream.get());
+  EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
+}
+
+TEST_F(upload, pinned_memory_is_kept_for_copies_in_flight)
+{
+  auto const slow_one = lasting_stream{};
+  auto const other    = lasting_stream{};
+  auto slow           = std::optional<sim::slow_stream>{slow_one.get()};
+  auto first          = host_source{flat("int32"), integer_rows({1, 2, 3})};
+  auto second         = host_source{flat("int32"), integer_rows({7, 8, 9})};
+  auto one            = import(first.array.get(), *first.schema.get(), slow_one.get());
+  auto two            = import(second.array.get(), *second.schema.get(), other.get());
+  synchronize(other.get());
+  slow.reset();
+  auto const seen = read_later(one.view(), flat("int32"), slow_one.get());
+  synchronize(slow_one.get());
+  EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
+}
+
+TEST_F(upload, pinned_memory_is_used_again)
+{
+  auto const stream = lasting_stream{};
+  expect_arrives(flat("int32"), integer_rows({1}), stream.get());
+  drain_releases();
+  auto const pinned = sim::calls("cudaHostAlloc");
+  for (auto i = 0; i < 20; ++i) {
+    expect_arrives(flat("int32"), integer_rows({i}), stream.get());
+    drain_releases();
+  }
+  EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
+}
+
+TEST_F(upload, works_without_pinned_memory)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    // More than an upload of the other tests leaves in the pool.
+    auto const many = integers_t(100'000, static_cast<int>(seed));
+    sim::fail_next("cudaHostAlloc", cudaErrorMemoryAllocation);
+    enqueue_long_kernel(stream.get());
+    expect_arrives(flat("int32"), integer_rows(many), stream.get());
+  }
+}
+
+TEST_F(upload, large_arrays_are_left_to_cuda)
+{
+  constexpr auto count = (std::size_t{1} << 24) + 1;
+  for (auto seed = 0U; seed < 4; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto owner        = std::shared_ptr<std::vector<std::int32_t>>(
+      new std::vector<std::int32_t>(count, 5), [](auto* all) {
+        std::fill(all->begin(), all->end(), 0);
+        delete all;
+      });
+    auto const view = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
+                                        static_cast<cudf::size_type>(count),
+                                        owner->data(),
+                                        nullptr,
+                                        0};
+    auto array      = to_arrow_device(view, std::move(owner), {}, stream.get(), pool_).to_arrow();
+    auto const uses = sim::calls("cudaHostAlloc");
+    enqueue_long_kernel(stream.get());
+    auto imported = import(array.get(), *integer_schema().get(), stream.get());
+    EXPECT_EQ(sim::calls("cudaHostAlloc"), uses);
+    auto right = false;
+    sim::enqueue(stream.get(), [&, data = imported.view().data<std::int32_t>()] {
+      right = std::all_of(data, data + count, [](auto v) { return v == 5; });
+    });
+    synchronize(stream.get());
+    EXPECT_TRUE(right);
+  }
+}
+
+TEST_F(upload, to_host_waits_for_the_producer)
+{
+  for (auto const& type : {flat("int32"), flat("string"), list_of(flat("string"))}) {
+    auto const values = samples(type, 40, 20);
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const one    = lasting_stream{};
+      auto const other  = lasting_stream{};
+      auto source       = column(type, values, one.get());
+      auto const schema = schema_of(source->view());
+      auto const device = to_arrow(std::move(source), one.get());
+      auto const host   = device.to_host(other.get());
+      EXPECT_EQ(host.location(), memory_location{});
+      auto array = host.to_arrow();
+      auto back  = import(array.get(), *schema.get(), other.get());
+      auto seen  = read_later(back.view(), type, other.get());
+      synchronize(other.get());
+      EXPECT_EQ(*seen, values);
+    }
+  }
+}
+
+TEST_F(upload, to_host_that_fails_leaves_no_copy_behind)
+{
+  auto const type = struct_of({flat("int32"), flat("int64"), flat("string")});
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    for (auto after = 0; after < 4; ++after) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto const device = to_arrow(column(type, samples(type, 20, 0), stream.get()), stream.get());
+      sim::fail_next("cudaMemcpyAsync", cudaErrorInvalidValue, after);
+      EXPECT_THROW((void)device.to_host(stream.get()), rmm::cuda_error);
+      if (after > 0) { EXPECT_EQ(sim::leftovers().find("operations"), std::string::npos); }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
