@@ -117,6 +117,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass device_array:
         unique_device_array to_arrow() except +libcudf_exception_handler
         device_array to_host(stream_ref) except +libcudf_exception_handler
+        void wait() except +libcudf_exception_handler
         bool is_released() noexcept
         void reset() noexcept
         memory_location location() except +libcudf_exception_handler

@@ -59,9 +59,13 @@ cdef class ExportedArray:
         return device_array_to_capsule(array)
 
     def array_capsule(self):
-        """Make one more live `ArrowArray`, in a capsule, of host-accessible memory."""
+        """Make one more live `ArrowArray`, in a capsule, of host-accessible memory.
+
+        It has no event for its consumer to wait for, so this waits.
+        """
         cdef unique_device_array array
         with nogil:
+            self.array.wait()
             array = move(self.array.to_arrow())
         return array_to_capsule(array)
 

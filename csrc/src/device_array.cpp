@@ -60,6 +60,12 @@ device_array device_array::to_host(cuda::stream_ref stream) const
     detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource()));
 }
 
+void device_array::wait() const
+{
+  node_of(tree_, node_);
+  if (tree_->ready) { RMM_CUDA_TRY(tree_->ready.wait()); }
+}
+
 memory_location device_array::location() const
 {
   node_of(tree_, node_);
@@ -108,10 +114,12 @@ std::vector<buffer_info> device_array::buffers() const
     case array_layout::fixed: add("data", bytes_for_bits(rows * node.element_bits)); break;
     case array_layout::offsets32: add("offsets", (rows + 1) * 4); break;
     case array_layout::string32:
+      wait();
       add("offsets", (rows + 1) * 4);
       add("data", string_bytes(node, tree_->location));
       break;
     case array_layout::string64:
+      wait();
       add("offsets", (rows + 1) * 8);
       add("data", string_bytes(node, tree_->location));
       break;

@@ -132,7 +132,7 @@ void host_upload::copy(void* target, void const* source, std::size_t size)
   } else {
     reads_source_ = true;
   }
-  RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyHostToDevice, stream_.get()));
+  RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream_.get()));
 }
 
 }  // namespace cudf_arrow_bridge::detail

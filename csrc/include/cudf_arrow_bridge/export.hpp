@@ -68,6 +68,13 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
    */
   [[nodiscard]] device_array to_host(cuda::stream_ref stream) const;
 
+  /**
+   * @brief Blocks until the data is ready, for readers that cannot wait for an event.
+   *
+   * @throws rmm::cuda_error if the work that makes it has failed
+   */
+  void wait() const;
+
   /// @return Whether this handle was reset (or never filled)
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
 
@@ -87,8 +94,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   /**
    * @brief The buffers of this array, without its children's.
    *
-   * The size of a string's data is read from its last offset: on device memory that is one copy of
-   * a scalar and waits for it.
+   * The size of a string's data is read from its last offset: on device memory that waits for the
+   * data and for the copy of a scalar.
    */
   [[nodiscard]] std::vector<buffer_info> buffers() const;
 

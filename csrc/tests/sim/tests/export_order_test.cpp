@@ -43,6 +43,23 @@ TEST_F(export_order, event_follows_the_conversions)
   }
 }
 
+TEST_F(export_order, readers_without_events_wait)
+{
+  auto const type   = flat("string");
+  auto const values = std::vector<value>{{"a"}, {"bc"}, {"def"}};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto const array  = to_arrow(column(type, values, stream.get()), stream.get());
+    EXPECT_EQ(array.buffers()[2].size, 6);
+    auto ran = false;
+    sim::enqueue(stream.get(), [&] { ran = true; });
+    auto const later = to_arrow(integer_column(stream.get()), stream.get());
+    later.wait();
+    EXPECT_TRUE(ran);
+  }
+}
+
 TEST_F(export_order, event_follows_the_producers_kernels)
 {
   auto const stream = lasting_stream{};
