@@ -69,7 +69,9 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  * @param schema Schema of the array; only read
  * @param array Array to adopt; released after success
  * @param options See there
- * @param stream Made to wait for the array's event; conversions run on it
+ * @param stream Made to wait for the array's event; conversions run on it. It must outlive the
+ *   column, and where the array is copied or uploaded also its pending release: see
+ *   `drain_releases`
  * @param mr Resource for converted buffers and for whatever grows later
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_column

@@ -11,6 +11,11 @@ namespace cudf_arrow_bridge {
  * Imported device memory is released in stream order, by a thread of the library: see
  * `from_arrow_device_column`. Call this without holding anything that a producer's release callback
  * may want, the GIL among them. Happens by itself when the process exits.
+ *
+ * Some producers free memory on streams of theirs when they are released: exports with converted
+ * buffers, and the copies behind imports that copy or upload. Call this before destroying a stream
+ * that was given to one of these. Releasing may free further imports, whose producers are released
+ * by the next call.
  */
 CUDF_ARROW_BRIDGE_EXPORT void drain_releases() noexcept;
 

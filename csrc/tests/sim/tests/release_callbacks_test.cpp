@@ -158,11 +158,12 @@ TEST_F(release_callbacks, forked_children_leave_device_memory_alone)
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
   freed.storage.reset();
   EXPECT_TRUE(ends_well([&] {
-    auto const loan = detail::events_on_loan();
+    auto const loan  = detail::events_on_loan();
+    auto const calls = sim::calls("cudaStreamGetId");
     imported.storage.reset();
-    auto event = detail::pooled_event{};
     drain_releases();
-    return detail::events_on_loan() == loan && source.released() == 0;
+    return detail::events_on_loan() == loan && sim::calls("cudaStreamGetId") == calls &&
+           source.released() == 0;
   }));
   EXPECT_EQ(source.released(), 0);
   slow.reset();
