@@ -3,6 +3,8 @@ import os
 from functools import cache
 
 os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
+# What tests start in the root of the sources must find the installed package, not those.
+os.environ["PYTHONSAFEPATH"] = "1"
 
 import pytest
 

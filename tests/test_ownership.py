@@ -275,10 +275,14 @@ def test_thousands_of_trips_leave_no_memory_behind(wrap):
     for _ in range(100):
         trip()
     gc.collect()
-    allocated, before = pa.total_allocated_bytes(), resident()
-    for _ in range(2000):
-        assert trip() == 100
-    gc.collect()
+    allocated = pa.total_allocated_bytes()
+    growth = []
+    for _ in range(3):
+        before = resident()
+        for _ in range(2000):
+            assert trip() == 100
+        gc.collect()
+        growth.append(resident() - before)
     assert pa.total_allocated_bytes() == allocated
-    # A struct leaked on each trip would be a megabyte.
-    assert resident() - before < 1_000_000
+    # A struct leaked on each trip would be a megabyte every time; an allocator's arena is one once.
+    assert min(growth) < 1_000_000
