@@ -16,15 +16,21 @@ GROUPS = (
 )
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    path = tmp_path_factory.mktemp("benchmarks") / "result.json"
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(path)]
+def quick(*args):
+    """Run the quick mode, and return what it prints."""
+    command = [sys.executable, "-m", "benchmarks", "--quick", *args]
     # The benchmarks are not installed: they are found where they are started.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(path.read_text()), done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    path = tmp_path_factory.mktemp("benchmarks") / "result.json"
+    printed = quick("--json", str(path))
+    return json.loads(path.read_text()), printed
 
 
 def test_quick_mode_prints_every_case(result):
@@ -63,7 +69,6 @@ def test_each_case_compares_two_contestants(result):
 
 def test_only_chooses_cases():
     only = "gpu export: 1 x" if has_gpu() else "frame export: 1 x"
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", only]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert only.partition(":")[0] in done.stdout
-    assert "import" not in done.stdout
+    printed = quick("--only", only)
+    assert only.partition(":")[0] in printed
+    assert "import" not in printed
