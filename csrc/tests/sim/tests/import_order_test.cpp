@@ -82,8 +82,9 @@ TEST_F(import_order, no_event_means_ready)
 
 TEST_F(import_order, event_that_cuda_rejects_is_an_error)
 {
-  auto const stream       = lasting_stream{};
-  auto source             = producer{stream.get()};
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  synchronize(stream.get());
   auto garbage            = reinterpret_cast<cudaEvent_t>(std::uintptr_t{8});
   source.array.sync_event = &garbage;
   EXPECT_NE(message_of([&] { (void)import(source, stream.get()); }).find("rejects"),
@@ -160,8 +161,9 @@ TEST_F(import_order, copies_keep_the_source_until_they_are_done)
 
 TEST_F(import_order, unknown_devices_are_named)
 {
-  auto const here          = lasting_stream{};
-  auto source              = producer{here.get()};
+  auto const here = lasting_stream{};
+  auto source     = producer{here.get()};
+  synchronize(here.get());
   source.array.device_type = 8;
   auto const text          = message_of([&] { (void)import(source, here.get()); });
   EXPECT_NE(text.find("unknown device type 8"), std::string::npos) << text;

@@ -202,7 +202,8 @@ TEST_F(release_order, import_that_can_have_no_event_leaves_the_array)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
-  auto const none   = empty_pool{};
+  synchronize(stream.get());
+  auto const none = empty_pool{};
   sim::fail_next("cudaEventCreateWithFlags", cudaErrorMemoryAllocation);
   EXPECT_THROW((void)import(source, stream.get()), rmm::cuda_error);
   EXPECT_EQ(source.released(), 0);
