@@ -86,9 +86,11 @@ TEST_F(release_lanes, slow_releases_hold_up_no_other_stream)
 
 TEST_F(release_lanes, prompt_streams_share_what_threads_are_left)
 {
-  auto late    = std::vector<std::unique_ptr<lasting_stream>>{};
-  auto slow    = std::vector<std::unique_ptr<sim::slow_stream>>{};
-  auto pending = std::vector<std::unique_ptr<watched>>{};
+  auto const one   = lasting_stream{};
+  auto const other = lasting_stream{};
+  auto late        = std::vector<std::unique_ptr<lasting_stream>>{};
+  auto pending     = std::vector<std::unique_ptr<watched>>{};
+  auto slow        = std::vector<std::unique_ptr<sim::slow_stream>>{};
   for (auto i = 0; i < 7; ++i) {
     late.push_back(std::make_unique<lasting_stream>());
     pending.push_back(watch(*late.back()));
@@ -97,8 +99,6 @@ TEST_F(release_lanes, prompt_streams_share_what_threads_are_left)
     slow.push_back(std::make_unique<sim::slow_stream>(late[i]->get()));
     pending[i]->free();
   }
-  auto const one   = lasting_stream{};
-  auto const other = lasting_stream{};
   for (auto i = 0; i < 20; ++i) {
     auto first  = watch(one);
     auto second = watch(other);
@@ -194,10 +194,10 @@ TEST_F(release_lanes, waiting_for_two_streams_holds_up_neither)
   auto imported          = import(array.get(), *schema.get(), prompt.get());
   synchronize(prompt.get());
   auto fields = std::move(imported.storage->release().children);
-  fields.front()->release().data->set_stream(late.get());
-  auto next = watch(prompt);
-  auto slow = std::optional<sim::slow_stream>{late.get()};
+  auto next   = watch(prompt);
+  auto slow   = std::optional<sim::slow_stream>{late.get()};
   sim::enqueue(late.get(), [] {});
+  fields.front()->release().data->set_stream(late.get());
   fields.clear();
   next->free();
   EXPECT_TRUE(next->comes());
