@@ -16,6 +16,7 @@ class ExportedArray:
     null_count: int
     offset: int
     is_released: bool
+    stream: Stream | None
     children: list[ExportedArray]
     dictionary: ExportedArray | None
     def device_array_capsule(self) -> object: ...

@@ -6,7 +6,12 @@
 // clang-format on
 
 #include <cudf/column/column.hpp>
+#include <cudf/copying.hpp>
+#include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
+#include <cudf/scalar/scalar.hpp>
+#include <cudf/table/table.hpp>
+#include <cudf/table/table_view.hpp>
 #include <cudf/transform.hpp>
 #include <cudf/unary.hpp>
 
@@ -78,6 +83,22 @@ rmm::device_buffer cast_values(void const* values,
 {
   auto const view = cudf::column_view{cudf::data_type{from}, size, values, nullptr, 0};
   return take_data(cudf::cast(view, cudf::data_type{to}, where.stream, where.mr));
+}
+
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  auto const index = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<cudf::size_type>{value, true, where.stream, where.mr};
+  };
+  auto const map = cudf::sequence(
+    range.size, index(range.begin), index(range.stride), where.stream, where.mr);
+  auto gathered = cudf::gather(cudf::table_view{{range.values}},
+                               map->view(),
+                               cudf::out_of_bounds_policy::DONT_CHECK,
+                               cudf::negative_index_policy::NOT_ALLOWED,
+                               where.stream,
+                               where.mr);
+  return take_data(std::move(gathered->release().front()));
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
