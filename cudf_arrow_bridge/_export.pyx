@@ -54,6 +54,10 @@ cdef class ExportedArray:
         self.stream = stream
         return self
 
+    def share(self):
+        """Make one more handle, which `release` of this one leaves alone."""
+        return ExportedArray.wrap(self.array, self.stream)
+
     def device_array_capsule(self):
         """Make one more live `ArrowDeviceArray`, in a capsule."""
         cdef unique_device_array array

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors to and from Python: DLPack's capsules, and what the CUDA array interface says."""
 
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.pycapsule cimport (
     PyCapsule_GetName,
     PyCapsule_GetPointer,
@@ -55,10 +56,16 @@ cdef dict KINDS = {
 cdef void destroy(object capsule) noexcept:
     """Delete the tensor of a capsule, unless a consumer has renamed it."""
     cdef const char* name = PyCapsule_GetName(capsule)
+    cdef PyObject* type_
+    cdef PyObject* value
+    cdef PyObject* traceback
+    # A deleter written in Python would lose the error that the capsule goes by.
+    PyErr_Fetch(&type_, &value, &traceback)
     if name == VERSIONED or name == TAKEN_VERSIONED:
         _core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
     elif name == UNVERSIONED or name == TAKEN_UNVERSIONED:
         _core.delete_dlpack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
+    PyErr_Restore(type_, value, traceback)
 
 
 cdef copy_policy policy_of(object copy) except *:

@@ -214,7 +214,8 @@ class DeviceArray(TensorProtocols):
         if len(found) != 1:
             names = [info.name for info, *_ in walk]
             raise KeyError(f"{len(found)} buffers named {name!r} found among {names}, 1 expected")
-        return Buffer(name, *found[0])
+        ((array, type_, index),) = found
+        return Buffer(name, array.share(), type_, index)
 
     def open_tensor(self, copy: bool | None) -> Tensor:
         """View the array as a tensor, which keeps the buffers alive.

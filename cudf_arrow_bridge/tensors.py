@@ -150,9 +150,10 @@ def _ask(obj: Any, stream: Stream, copy: bool | None) -> object:
 def _element(typestr: str) -> tuple[str, int]:
     """Read the type of elements, as NumPy's array interface writes it: its kind and its bytes."""
     order, kind, size = typestr[:1], typestr[1:2], typestr[2:]
-    if kind not in ("i", "u", "f", "b") or order not in ("<", "|") or not size.isdigit():
+    bytes_ = int(size) if size.isdigit() else 0
+    if kind not in ("i", "u", "f", "b") or order not in ("<", "|") or bytes_ == 0:
         raise TypeError(f"typestr {typestr!r} found, little-endian numbers or bools expected")
-    return kind, int(size)
+    return kind, bytes_
 
 
 def _row_major(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
