@@ -90,8 +90,8 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
   auto const index = [&](cudf::size_type value) {
     return cudf::numeric_scalar<cudf::size_type>{value, true, where.stream, where.mr};
   };
-  auto const map = cudf::sequence(
-    range.size, index(range.begin), index(range.stride), where.stream, where.mr);
+  auto const map =
+    cudf::sequence(range.size, index(range.begin), index(range.stride), where.stream, where.mr);
   auto gathered = cudf::gather(cudf::table_view{{range.values}},
                                map->view(),
                                cudf::out_of_bounds_policy::DONT_CHECK,

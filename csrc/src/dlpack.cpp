@@ -22,19 +22,19 @@ struct lent_tensor {
 
   static Managed* lend(shared_tensor const& tensor, ArrowDeviceType device_type)
   {
-    auto lent        = std::make_unique<lent_tensor>(tensor);
-    auto const& view = lent->tensor.view();
-    auto const ndim  = view.shape.size();
-    auto const id    = device_type == ARROW_DEVICE_CUDA ? view.location.device_id : 0;
-    lent->managed.dl_tensor.data        = const_cast<void*>(view.data);
-    lent->managed.dl_tensor.device      = {device_type, static_cast<std::int32_t>(id)};
-    lent->managed.dl_tensor.ndim        = static_cast<std::int32_t>(ndim);
-    lent->managed.dl_tensor.dtype       = {
+    auto lent                      = std::make_unique<lent_tensor>(tensor);
+    auto const& view               = lent->tensor.view();
+    auto const ndim                = view.shape.size();
+    auto const id                  = device_type == ARROW_DEVICE_CUDA ? view.location.device_id : 0;
+    lent->managed.dl_tensor.data   = const_cast<void*>(view.data);
+    lent->managed.dl_tensor.device = {device_type, static_cast<std::int32_t>(id)};
+    lent->managed.dl_tensor.ndim   = static_cast<std::int32_t>(ndim);
+    lent->managed.dl_tensor.dtype  = {
       static_cast<std::uint8_t>(view.kind), static_cast<std::uint8_t>(view.bits), 1};
-    lent->managed.dl_tensor.shape       = const_cast<std::int64_t*>(view.shape.data());
-    lent->managed.dl_tensor.strides     = const_cast<std::int64_t*>(view.strides.data());
-    lent->managed.manager_ctx           = lent.get();
-    lent->managed.deleter               = [](Managed* self) {
+    lent->managed.dl_tensor.shape   = const_cast<std::int64_t*>(view.shape.data());
+    lent->managed.dl_tensor.strides = const_cast<std::int64_t*>(view.strides.data());
+    lent->managed.manager_ctx       = lent.get();
+    lent->managed.deleter           = [](Managed* self) {
       delete static_cast<lent_tensor*>(self->manager_ctx);
     };
     return &lent.release()->managed;
@@ -127,8 +127,8 @@ tensor_view view_dlpack(DLManagedTensor const* tensor) { return view_of(tensor->
 tensor_view view_dlpack(DLManagedTensorVersioned const* tensor)
 {
   if (tensor->version.major != detail::dlpack_major_version) {
-    throw std::invalid_argument{"a tensor of DLPack " + std::to_string(tensor->version.major) + "." +
-                                std::to_string(tensor->version.minor) + " found, " +
+    throw std::invalid_argument{"a tensor of DLPack " + std::to_string(tensor->version.major) +
+                                "." + std::to_string(tensor->version.minor) + " found, " +
                                 std::to_string(detail::dlpack_major_version) + ".x expected"};
   }
   return view_of(tensor->dl_tensor);

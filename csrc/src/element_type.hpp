@@ -46,9 +46,8 @@ inline element_type const* find_element(element_kind kind, std::int64_t bits)
 /// @return The type of an Arrow array of numbers, or null if it holds something else
 inline element_type const* find_element(std::string_view format)
 {
-  auto const* found = std::find_if(element_types.begin(), element_types.end(), [&](auto const& t) {
-    return t.format == format;
-  });
+  auto const* found = std::find_if(
+    element_types.begin(), element_types.end(), [&](auto const& t) { return t.format == format; });
   return found == element_types.end() ? nullptr : found;
 }
 

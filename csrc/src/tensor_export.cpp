@@ -306,8 +306,8 @@ shared_tensor buffer_tensor(ArrowSchema const& schema,
                                 "' found, elements of at most 64 bits expected of a tensor"};
   }
   auto const* data = size == 0 ? nullptr : array->array.buffers[index];
-  auto view        = tensor_view{
-    data, location_of(*array), type->kind, type->bits, {size * 8 / type->bits}, {1}};
+  auto view =
+    tensor_view{data, location_of(*array), type->kind, type->bits, {size * 8 / type->bits}, {1}};
   return {std::move(view), unique_device_array{array}, false};
 }
 

@@ -81,12 +81,12 @@ column_layout layout_of(tensor_view const& tensor)
   }
   auto const is_table = ndim == 2;
   auto layout         = column_layout{type,
-                              tensor.shape[0],
-                              is_table ? tensor.shape[1] : 1,
-                              tensor.strides[0],
-                              is_table ? tensor.strides[1] : 0,
-                              0,
-                              0};
+                                      tensor.shape[0],
+                                      is_table ? tensor.shape[1] : 1,
+                                      tensor.strides[0],
+                                      is_table ? tensor.strides[1] : 0,
+                                      0,
+                                      0};
   if (layout.rows >= max_rows || layout.columns >= max_rows) {
     throw std::overflow_error{"a tensor of " + std::to_string(layout.rows) + " rows and " +
                               std::to_string(layout.columns) + " columns found, at most " +
@@ -206,8 +206,9 @@ class tensor_array {
     auto const status = tree_->ready.record(producer);
     if (status != cudaSuccess) {
       (void)cudaGetLastError();
-      throw std::invalid_argument{std::string{"CUDA rejects the stream of the tensor's producer: "} +
-                                  cudaGetErrorString(status)};
+      throw std::invalid_argument{
+        std::string{"CUDA rejects the stream of the tensor's producer: "} +
+        cudaGetErrorString(status)};
     }
   }
 
@@ -249,14 +250,15 @@ imported_table gather_columns(imported_column const& whole,
                                                static_cast<cudf::size_type>(begin),
                                                result.num_rows,
                                                static_cast<cudf::size_type>(layout.row_stride)},
-                                       where);
-    result.columns.push_back({std::make_unique<cudf::column>(values.type(),
-                                                             result.num_rows,
-                                                             std::move(data),
-                                                             rmm::device_buffer{0, where.stream, where.mr},
-                                                             0),
-                              0,
-                              result.num_rows});
+                                              where);
+    result.columns.push_back(
+      {std::make_unique<cudf::column>(values.type(),
+                                      result.num_rows,
+                                      std::move(data),
+                                      rmm::device_buffer{0, where.stream, where.mr},
+                                      0),
+       0,
+       result.num_rows});
   }
   return result;
 }

@@ -33,11 +33,11 @@ enum class element_kind : std::uint8_t {
 
 /// Dense memory with a shape. Owns nothing.
 struct tensor_view {
-  void const* data{nullptr};          ///< the first element; null if there is none
-  memory_location location{};         ///< where it is
-  element_kind kind{};                ///< of the elements
-  std::int64_t bits{0};               ///< of one element
-  std::vector<std::int64_t> shape{};  ///< elements along each dimension
+  void const* data{nullptr};            ///< the first element; null if there is none
+  memory_location location{};           ///< where it is
+  element_kind kind{};                  ///< of the elements
+  std::int64_t bits{0};                 ///< of one element
+  std::vector<std::int64_t> shape{};    ///< elements along each dimension
   std::vector<std::int64_t> strides{};  ///< from one to the next of each dimension, in elements
 };
 
@@ -101,7 +101,8 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
 };
 
 /**
- * @brief An array as a tensor: a column of numbers has one dimension, a struct or table of them two.
+ * @brief An array as a tensor: a column of numbers has one dimension, a struct or table of them
+ * two.
  *
  * Zero-copy for a column, and for a table whose columns stand right behind one another in memory.
  * Other tables are copied, columns one after another, on `stream`.
@@ -211,7 +212,8 @@ from_dlpack(DLManagedTensorVersioned* tensor,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr);
 
-/// @copydoc from_dlpack(DLManagedTensorVersioned*,copy_policy,cuda::stream_ref,rmm::device_async_resource_ref)
+/// @copydoc
+/// from_dlpack(DLManagedTensorVersioned*,copy_policy,cuda::stream_ref,rmm::device_async_resource_ref)
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensor* tensor,
             copy_policy policy,

@@ -92,9 +92,8 @@ rmm::device_buffer cast_values(void const* values,
 rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
 {
   auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
-  return fill_later(bytes, where, [=](placement const& on_host) {
-    return host::gather_strided(range, on_host);
-  });
+  return fill_later(
+    bytes, where, [=](placement const& on_host) { return host::gather_strided(range, on_host); });
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
