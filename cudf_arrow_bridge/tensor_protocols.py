@@ -54,7 +54,7 @@ class TensorProtocols(ABC):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> object:
+    ) -> Any:
         """Export as a DLPack capsule.
 
         The consumer's stream is made to wait for the data. The tensor keeps the memory alive, also
@@ -156,7 +156,7 @@ class TensorProtocols(ABC):
             "stream": handle,
         }
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return a NumPy array over memory that the CPU can read; read-only unless copied.
 
         Raises

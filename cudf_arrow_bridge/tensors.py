@@ -121,9 +121,7 @@ def from_cuda_array_interface(
     address, producer = interface["data"][0] or 0, interface.get("stream")
     if producer is not None and int(producer) == 0:
         raise ValueError("stream 0 found in a CUDA array interface, which forbids it as ambiguous")
-    imported = import_memory(
-        obj, address, shape, strides, kind, size, producer, resolved, mr, copy
-    )
+    imported = import_memory(obj, address, shape, strides, kind, size, producer, resolved, mr, copy)
     return _assemble(imported, resolved, to)
 
 

@@ -4,7 +4,17 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 
 import numpy as np
 from peers import _get_name, _get_pointer, _new_capsule
@@ -91,7 +101,9 @@ class Producer:
         self.deleted, self.asked = 0, None
         self._array = array
         self._shape = (c_int64 * max(array.ndim, 1))(*array.shape)
-        self._strides = (c_int64 * max(array.ndim, 1))(*(s // array.itemsize for s in array.strides))
+        self._strides = (c_int64 * max(array.ndim, 1))(
+            *(s // array.itemsize for s in array.strides)
+        )
         self._struct = Versioned(1, 0) if versioned else Unversioned()
         self._struct.dl_tensor = DLTensor(
             array.ctypes.data, *CPU, array.ndim, _CODES[array.dtype.kind], 8 * array.itemsize, 1,

@@ -327,7 +327,7 @@ def test_single_buffers(array, expected):
 
 def test_buffers_that_are_no_tensors():
     exported = export(pa.array([1], pa.decimal128(9, 2)))
-    with pytest.raises(BufferError, match="'decimal128' found, .*64 bits"):
+    with pytest.raises(BufferError, match=r"'decimal128' found, .*64 bits"):
         np.from_dlpack(exported.buffer("data"))
     with pytest.raises(BufferError, match="copy=True"):
         exported.buffer("validity").__dlpack__(copy=True)
