@@ -74,14 +74,16 @@ class tensor_order : public bridge_test {
                                 cudaStream_t stream,
                                 int device = 0)
   {
-    auto const guard    = on_device{rmm::cuda_device_id{device}};
-    auto& pool          = device == 0 ? pool_ : far_pool_;
-    auto const resource = rmm::device_async_resource_ref{pool};
-    auto source         = std::shared_ptr<cudf::column>{
-      upload_column(make_column(flat("int32"), integer_rows(values)), stream, resource)};
-    auto const view = source->view();
-    auto array      = to_arrow_device(view, std::move(source), {}, stream, resource).to_arrow();
-    return to_tensor(*integer_schema().get(), array.get(), policy, nullptr, stream, resource);
+    auto const resource = rmm::device_async_resource_ref{device == 0 ? pool_ : far_pool_};
+    auto const array    = [&] {
+      auto const guard = on_device{rmm::cuda_device_id{device}};
+      auto source      = std::shared_ptr<cudf::column>{
+        upload_column(make_column(flat("int32"), integer_rows(values)), stream, resource)};
+      auto const view = source->view();
+      return to_arrow_device(view, std::move(source), {}, stream, resource);
+    }();
+    auto lent = array.to_arrow();
+    return to_tensor(*integer_schema().get(), lent.get(), policy, nullptr, stream, resource);
   }
 
   /// What a kernel of a consumer reads, which is run at the end.
