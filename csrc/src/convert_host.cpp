@@ -4,6 +4,8 @@
 #include "halves.hpp"
 
 #include <cudf/utilities/error.hpp>
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <bit>
 #include <cstring>
@@ -34,6 +36,20 @@ T load(void const* values, std::int64_t index)
   std::memcpy(
     &value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
   return value;
+}
+
+template <typename T>
+rmm::device_buffer gather(stride_range const& range, placement const& where)
+{
+  auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, where);
+  auto const* values = range.values.head<void>();
+  auto const targets = std::span{static_cast<T*>(result.data()), result.size() / sizeof(T)};
+  auto index         = std::int64_t{range.values.offset()} + range.begin;
+  for (auto& target : targets) {
+    target = load<T>(values, index);
+    index += range.stride;
+  }
+  return result;
 }
 
 template <typename From, typename To>
@@ -141,6 +157,16 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement co
   auto result = allocate(size, where);
   if (size > 0) { std::memcpy(result.data(), bytes, static_cast<std::size_t>(size)); }
   return result;
+}
+
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  switch (cudf::size_of(range.values.type())) {
+    case 1: return gather<std::uint8_t>(range, where);
+    case 2: return gather<std::uint16_t>(range, where);
+    case 4: return gather<std::uint32_t>(range, where);
+    default: return gather<std::uint64_t>(range, where);
+  }
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)

@@ -125,6 +125,13 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
   });
 }
 
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
+  return fill_later(
+    bytes, where, [=](placement const& on_host) { return host::gather_strided(range, on_host); });
+}
+
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   return fill_later(static_cast<std::size_t>(size), where, [](placement const& on_host) {
