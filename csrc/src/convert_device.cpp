@@ -47,13 +47,6 @@ rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 
 }  // namespace
 
-rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
-{
-  auto const view =
-    cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, size, bools, nullptr, 0};
-  return std::move(*cudf::bools_to_mask(view, where.stream, where.mr).first);
-}
-
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
 {
   auto const mask = align(range);
@@ -108,14 +101,14 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
   return result;
 }
 
-std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
+rmm::device_buffer combine(cudf::binary_operator operation,
+                           cudf::column_view const& left,
+                           cudf::column_view const& right,
+                           cudf::type_id to,
+                           placement const& where)
 {
-  // Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
-  auto value = std::int64_t{0};
-  RMM_CUDA_TRY(cudaMemcpyAsync(
-    &value, source, static_cast<std::size_t>(width), cudaMemcpyDefault, stream.get()));
-  RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-  return width == 4 ? static_cast<std::int32_t>(value) : value;
+  return take_data(
+    cudf::binary_operation(left, right, operation, cudf::data_type{to}, where.stream, where.mr));
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda/stream>
+
+#include <cstdint>
+
+namespace cudf_arrow_bridge::detail::device {
+
+/**
+ * @brief Reads one integer of 4 or 8 bytes from device memory. Waits for the stream.
+ *
+ * @throws rmm::cuda_error if CUDA refuses the copy or the work before it has failed
+ */
+std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream);
+
+}  // namespace cudf_arrow_bridge::detail::device
