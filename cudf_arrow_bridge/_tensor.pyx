@@ -29,11 +29,8 @@ from cudf_arrow_bridge._core cimport (
     tensor_view,
 )
 from cudf_arrow_bridge._import cimport wrap_column
+from cudf_arrow_bridge._interpreter cimport share_object
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
-
-
-cdef extern from "_python_owner.hpp" namespace "cudf_arrow_bridge":
-    shared_ptr[const void] share_python_object(PyObject*) except +
 
 
 cdef const char* UNVERSIONED = "dltensor"
@@ -148,7 +145,7 @@ def tensor_of(schema, array, copy, stream):
     mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(mr)
     kept = (mr, stream)
-    cdef shared_ptr[const void] owner = share_python_object(<PyObject*>kept)
+    cdef shared_ptr[const void] owner = share_object(kept)
     try:
         with nogil:
             self.tensor = _core.to_tensor(
@@ -179,7 +176,7 @@ cdef object import_view(
     object mr,
     object copy,
 ):
-    cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>owner)
+    cdef shared_ptr[const void] c_owner = share_object(owner)
     cdef copy_policy policy = policy_of(copy)
     cdef stream_ref c_stream = stream_of(stream)
     mr = resolve_resource(mr)
