@@ -70,6 +70,9 @@ std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::
 std::size_t mask_size(std::int64_t bits)
 { return cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits)); }
 
+std::size_t offsets_size(std::int64_t count)
+{ return static_cast<std::size_t>(count) * sizeof(cudf::size_type); }
+
 }  // namespace
 
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
@@ -114,6 +117,14 @@ rmm::device_buffer cast_values(void const* values,
   });
 }
 
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(size) * sizeof(float);
+  return fill_later(bytes, where, [=](placement const& on_host) {
+    return host::widen_halves(halves, size, on_host);
+  });
+}
+
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   return fill_later(static_cast<std::size_t>(size), where, [](placement const& on_host) {
@@ -141,6 +152,23 @@ rmm::device_buffer combine(cudf::binary_operator operation,
     }
   });
   return result;
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  return fill_later(offsets_size(count), where, [=](placement const& on_host) {
+    return host::narrow_offsets(offsets, count, base, on_host);
+  });
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{
+  return fill_later(offsets_size(count), where, [=](placement const& on_host) {
+    return host::count_up(count, step, on_host);
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail::device
