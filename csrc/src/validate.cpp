@@ -3,6 +3,7 @@
 
 #include "convert.hpp"
 #include "parsed_type.hpp"
+#include "structure.hpp"
 
 #include <cudf/types.hpp>
 
@@ -12,9 +13,6 @@
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-/// Deeper than any real schema; stops a hostile one that contains itself.
-constexpr int max_depth = 64;
 
 /// The last row that an array may have in its buffers: further on, positions in bytes overflow.
 constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
@@ -115,13 +113,8 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
 parsed_tree check_tree(ArrowSchema const& schema,
                        ArrowArray const& array,
                        std::int64_t rows,
-                       column_path const& path,
-                       int depth)
+                       column_path const& path)
 {
-  if (depth > max_depth) {
-    fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
-  }
-  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
   auto result      = parsed_tree{&schema, supported_type(schema, path), {}};
   auto const& type = result.type;
   check_sizes(array, path);
@@ -129,34 +122,20 @@ parsed_tree check_tree(ArrowSchema const& schema,
   check_width(type, array, path);
   check_buffers(type, array, path);
 
-  if (array.n_children != schema.n_children) {
-    fail_invalid(path,
-                 std::to_string(array.n_children) + " children found, " +
-                   std::to_string(schema.n_children) + " expected");
-  }
-  if (array.n_children > 0 && array.children == nullptr) {
-    fail_invalid(path, "a null array of children found");
-  }
   auto const is_list = type.column.id() == cudf::type_id::LIST;
   result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
     auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
-    if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
     auto const child_rows = type.layout == array_layout::validity ? rows : 0;
     result.children.push_back(
-      check_tree(child_schema, *array.children[i], child_rows, child_path, depth + 1));
+      check_tree(child_schema, *array.children[i], child_rows, child_path));
     check_child_rows(type, array, *array.children[i], child_path);
-  }
-  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
-    fail_invalid(path,
-                 array.dictionary == nullptr ? "no dictionary found, one expected"
-                                             : "a dictionary found, none expected");
   }
   if (array.dictionary != nullptr) {
     auto const& values = *array.dictionary;
     result.children.push_back(
-      check_tree(*schema.dictionary, values, values.length, path, depth + 1));
+      check_tree(*schema.dictionary, values, values.length, path));
   }
   return result;
 }
@@ -228,6 +207,9 @@ void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_
 }
 
 parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{ return check_tree(schema, array, array.length, path, 0); }
+{
+  check_structure(schema, &array, path);
+  return check_tree(schema, array, array.length, path);
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -57,7 +57,8 @@ outcome import_valid(tree& target)
 {
   auto const ended = import_once(target, on_cpu(), {});
   auto const right = is_supported(target) ? outcome::equal : outcome::refused_type;
-  if (ended != right) { throw finding{"a valid array refused, or its values not read"}; }
+  if (ended == outcome::imported) { throw finding{"a valid array that nanoarrow does not read"}; }
+  if (ended != right) { throw finding{"a valid array refused, or not refused: " + last_refusal()}; }
   return ended;
 }
 
@@ -75,18 +76,24 @@ outcome import_mutated(tree& target)
 /// All that follows from one seed, at most `limit` mutations.
 void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
 {
-  auto target = tree{seed};
-  if (target.random.below(500) == 0) {
+  auto target           = tree{seed};
+  auto const is_extreme = target.random.below(500) == 0;
+  if (is_extreme) {
     generate_extreme(target);
-    target.save();
   } else {
     generate(target);
-    target.save();
-    counts.add_valid(import_valid(target));
   }
-  for (std::int64_t i = 0; i < mutations_per_tree && i < limit; ++i) {
-    target.restore();
-    counts.add_mutation(import_mutated(target));
+  target.save();
+  try {
+    if (!is_extreme) { counts.add_valid(import_valid(target)); }
+    for (std::int64_t i = 0; i < mutations_per_tree && i < limit; ++i) {
+      target.restore();
+      counts.add_mutation(import_mutated(target));
+    }
+  } catch (finding const&) {
+    target.reveal();
+    target.print(std::cerr);
+    throw;
   }
 }
 

@@ -14,26 +14,29 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr auto most            = std::numeric_limits<std::int64_t>::max();
-constexpr auto numbers         = std::to_array<std::int64_t>({-1,
-                                                              -2,
-                                                              0,
-                                                              1,
-                                                              2,
-                                                              127,
-                                                              128,
-                                                              1 << 20,
-                                                              (1LL << 31) - 2,
-                                                              (1LL << 31) - 1,
-                                                              1LL << 31,
-                                                              1LL << 32,
-                                                              1LL << 40,
-                                                              most / 32,
-                                                              most / 32 + 1,
-                                                              most / 8,
-                                                              most - 1,
-                                                              most,
-                                                              -most - 1});
+constexpr auto most    = std::numeric_limits<std::int64_t>::max();
+constexpr auto numbers = std::to_array<std::int64_t>({-1,
+                                                      -2,
+                                                      0,
+                                                      1,
+                                                      2,
+                                                      127,
+                                                      128,
+                                                      1 << 20,
+                                                      (1LL << 31) - 2,
+                                                      (1LL << 31) - 1,
+                                                      1LL << 31,
+                                                      1LL << 32,
+                                                      1LL << 40,
+                                                      most / 32,
+                                                      most / 32 + 1,
+                                                      most / 8,
+                                                      most - 1,
+                                                      most,
+                                                      -most - 1});
+/// Where the pointers of a released struct may point: nobody may follow them.
+constexpr std::uintptr_t nowhere = 16;
+
 constexpr auto strange_formats = std::to_array<std::string_view>({"",
                                                                   "x",
                                                                   "+",
@@ -209,9 +212,15 @@ class mutator {
   void release()
   {
     if (random_.percent(50)) {
-      node_.array.release = nullptr;
+      node_.array.release  = nullptr;
+      node_.array.buffers  = reinterpret_cast<void const**>(nowhere);
+      node_.array.children = reinterpret_cast<ArrowArray**>(nowhere);
     } else {
-      node_.schema.release = nullptr;
+      node_.schema.release  = nullptr;
+      node_.schema.name     = reinterpret_cast<char const*>(nowhere);
+      node_.schema.format   = reinterpret_cast<char const*>(nowhere);
+      node_.schema.metadata = reinterpret_cast<char const*>(nowhere);
+      node_.schema.children = reinterpret_cast<ArrowSchema**>(nowhere);
     }
   }
 

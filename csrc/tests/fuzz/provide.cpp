@@ -35,7 +35,7 @@ class provider {
     if (array->n_children > std::ssize(owner.arrays)) {
       return array->n_children >= nearest_refused;
     }
-    if (array->length < 0 || array->offset < 0 || array->length >= max_rows ||
+    if (array->length < 0 || array->offset < 0 || (depth == 0 && array->length >= max_rows) ||
         array->offset > max_end - array->length) {
       return true;
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <ostream>
 
 namespace cudf_arrow_bridge::fuzz {
 namespace {
@@ -104,6 +106,35 @@ void tree::reveal() const
     fuzz::reveal(&n->array, sizeof(n->array));
     reveal_contents(n->buffers);
     reveal_contents(n->arrays);
+  }
+}
+
+void tree::print(std::ostream& out) const
+{
+  auto const index_of = [&](auto member, auto const* wanted) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (&((*nodes[i]).*member) == wanted) { return static_cast<int>(i); }
+    }
+    return -1;
+  };
+  for (std::size_t i = 0; i < nodes.size() && i < 100; ++i) {
+    auto const& n = *nodes[i];
+    auto const& a = n.array;
+    out << i << ": '" << (pool.find(n.schema.format) == nullptr ? "?" : n.schema.format)
+        << "' flags " << n.schema.flags << (n.schema.release == nullptr ? " released" : "")
+        << "; length " << a.length << " offset " << a.offset << " nulls " << a.null_count
+        << (a.release == nullptr ? " released" : "") << "; " << a.n_buffers << " of";
+    for (auto const* address : n.buffers) { out << ' ' << address; }
+    out << "; children " << n.schema.n_children << ", " << a.n_children << " of";
+    for (std::size_t c = 0; c < n.arrays.size() && c < 10; ++c) {
+      out << ' ' << index_of(&node::schema, n.schemas[c]) << ','
+          << index_of(&node::array, n.arrays[c]);
+    }
+    if (a.dictionary != nullptr || n.schema.dictionary != nullptr) {
+      out << "; dictionary " << index_of(&node::schema, n.schema.dictionary) << ','
+          << index_of(&node::array, a.dictionary);
+    }
+    out << '\n';
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <vector>
 
@@ -67,6 +68,9 @@ class tree {
 
   void conceal() const;
   void reveal() const;
+
+  /// For people who look for what an import did wrong.
+  void print(std::ostream& out) const;
 
  private:
   std::vector<node_state> saved_;

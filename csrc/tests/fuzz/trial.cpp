@@ -50,8 +50,13 @@ bool is_utf8(std::string_view text)
   return true;
 }
 
+std::string refusal;
+
 void check_message(char const* message)
 {
+  heap().is_on = false;  // what is kept here is not the import's
+  refusal      = message;
+  heap().is_on = true;
   if (*message == '\0' || !is_utf8(message)) {
     throw finding{"an error message that is empty or not UTF-8"};
   }
@@ -144,6 +149,8 @@ outcome import_and_compare(tree& target, ArrowDeviceArray& device, trial const& 
 }
 
 }  // namespace
+
+std::string const& last_refusal() { return refusal; }
 
 outcome import_once(tree& target, ArrowDeviceArray device, trial const& how)
 {

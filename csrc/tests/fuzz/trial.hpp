@@ -36,6 +36,9 @@ struct finding {
   std::string what;
 };
 
+/// @return What the last import that was refused said
+[[nodiscard]] std::string const& last_refusal();
+
 /**
  * @brief Imports a tree's root, reads and drops what came of it.
  *
