@@ -60,7 +60,8 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const top    = column_path{};
-  auto const path   = column_path{top, schema.name};
+  // A released schema has no name to read either.
+  auto const path   = column_path{top, schema.release == nullptr ? nullptr : schema.name};
   auto const types  = validate(schema, array, path);
   auto const source = detail::open_source(types, array, false, options, stream, mr);
   return detail::import_rows(

@@ -117,7 +117,7 @@ class structure_checker {
 void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
   if (schema.release == nullptr) {
-    fail_invalid(column_path{}, "a schema that was released already found");
+    fail_invalid(path, "a schema that was released already found");
   }
   structure_checker{}.check(&schema, array, path, 0);
 }

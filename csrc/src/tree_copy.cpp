@@ -63,7 +63,8 @@ class tree_copier {
   {
     auto const start = from.offset + begin;
     auto node        = from;
-    node.offset      = start % 8;
+    // Of no rows there need be no buffer either, so none is kept before them.
+    node.offset      = size == 0 ? 0 : start % 8;
     node.length      = size;
     node.converted   = {true, true, true};
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }

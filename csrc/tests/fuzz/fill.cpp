@@ -53,7 +53,7 @@ class filler {
     }
     switch (format.kind) {
       case layout::fixed:
-        if (array_.dictionary != nullptr) {
+        if (array_.dictionary != nullptr && format.is_integer) {
           fill_indices(format.row_bits / 8);
         } else {
           fill_bytes(rows(1, content::values, format.row_bits));

@@ -198,7 +198,6 @@ class generator {
       made.array.null_count = random_.percent(50) ? made.array.length : 0;
     }
     if (has_mask) { count_nulls(made.array); }
-    if (has_validity && !has_mask && random_.percent(20)) { made.array.null_count = -1; }
   }
 
   void count_nulls(ArrowArray& array)

@@ -76,7 +76,8 @@ outcome import_mutated(tree& target)
 /// All that follows from one seed, at most `limit` mutations.
 void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
 {
-  auto target           = tree{seed};
+  auto target = tree{seed};
+  counts.begin_seed(seed, target);
   auto const is_extreme = target.random.below(500) == 0;
   if (is_extreme) {
     generate_extreme(target);
@@ -91,8 +92,7 @@ void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
       counts.add_mutation(import_mutated(target));
     }
   } catch (finding const&) {
-    target.reveal();
-    target.print(std::cerr);
+    counts.print_tree();
     throw;
   }
 }
@@ -103,8 +103,9 @@ int run(arguments const& given)
   report_crashes(counts);
   try {
     for (auto i = 0; counts.num_mutations() < given.mutations && !counts.is_over(); ++i) {
-      counts.begin_seed(given.seed + static_cast<std::uint64_t>(i));
-      run_seed(counts.seed(), given.mutations - counts.num_mutations(), counts);
+      run_seed(given.seed + static_cast<std::uint64_t>(i),
+               given.mutations - counts.num_mutations(),
+               counts);
     }
   } catch (finding const& found) {
     std::cerr << "FINDING: " << found.what << '\n';

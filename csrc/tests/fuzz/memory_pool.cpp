@@ -75,7 +75,9 @@ void memory_pool::truncate(std::size_t size)
 
 void memory_pool::conceal() const
 {
-  for (auto const& [address, block] : blocks_) { fuzz::conceal(block.memory, block.size); }
+  for (auto const& [address, block] : blocks_) {
+    if (block.kind != content::text) { fuzz::conceal(block.memory, block.size); }
+  }
 }
 
 void memory_pool::reveal() const

@@ -71,6 +71,7 @@ class memory_pool {
   /// Frees all blocks but the first `size`.
   void truncate(std::size_t size);
 
+  /// Of texts, which are schemas', whoever releases an array reads on.
   void conceal() const;
   void reveal() const;
 

@@ -106,12 +106,11 @@ class provider {
       return fits && found->row_bits == row_bits && found->first_row <= array.offset &&
              found->end_row >= array.offset + array.length + more;
     };
-    auto const mask = [&] { return has(0, content::bits, 1); };
+    auto const has_indices = array.dictionary != nullptr && format.is_integer;
+    auto const mask        = [&] { return has(0, content::bits, 1); };
     switch (format.kind) {
       case layout::fixed:
-        return mask() && has(1,
-                             array.dictionary == nullptr ? content::values : content::indices,
-                             format.row_bits);
+        return mask() && has(1, has_indices ? content::indices : content::values, format.row_bits);
       case layout::bits: return mask() && has(1, content::bits, 1);
       case layout::binary:
       case layout::list: return mask() && has(1, content::offsets, format.row_bits, 1);

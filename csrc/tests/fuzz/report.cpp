@@ -76,6 +76,12 @@ void statistics::print() const
   }
 }
 
+void statistics::print_tree() const
+{
+  tree_->reveal();
+  tree_->print(std::cerr);
+}
+
 void statistics::print_replay() const noexcept
 {
   // The mutation under way has not been counted yet.
@@ -94,7 +100,10 @@ void report_crashes(statistics const& counts)
   watched = &counts;
   std::signal(SIGABRT, on_crash);
 #ifdef __SANITIZE_ADDRESS__
-  __sanitizer_set_death_callback([] { watched->print_replay(); });
+  __sanitizer_set_death_callback([] {
+    watched->print_tree();
+    watched->print_replay();
+  });
 #else
   std::signal(SIGSEGV, on_crash);
   std::signal(SIGBUS, on_crash);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tree.hpp"
 #include "trial.hpp"
 
 #include <array>
@@ -15,10 +16,11 @@ class statistics {
   /// @param seconds When the run is over; 0: not before its mutations are done
   statistics(std::uint64_t first_seed, double seconds);
 
-  void begin_seed(std::uint64_t seed)
+  void begin_seed(std::uint64_t seed, tree const& target)
   {
     seed_              = seed;
     mutations_of_seed_ = 0;
+    tree_              = &target;
   }
 
   void add_valid(outcome ended) { ++valid_[static_cast<std::size_t>(ended)]; }
@@ -43,6 +45,9 @@ class statistics {
 
   void print() const;
 
+  /// The structs that are being imported.
+  void print_tree() const;
+
   /// How to see the trial again that is under way. Uses no memory but the stack's.
   void print_replay() const noexcept;
 
@@ -53,6 +58,7 @@ class statistics {
   double seconds_;
   clock::time_point start_{clock::now()};
   std::uint64_t seed_{0};
+  tree const* tree_{nullptr};
   std::int64_t mutations_of_seed_{0};
   std::int64_t num_mutations_{0};
   std::array<std::int64_t, num_outcomes> valid_{};
