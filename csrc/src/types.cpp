@@ -185,6 +185,11 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
                                 std::string{schema.format} + "'"};
   }
   auto const format  = std::string_view{schema.format};
+  // nanoarrow takes times and dates for integers, as which they are stored.
+  if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
+    throw std::invalid_argument{"indices of the format '" + std::string{format} +
+                                "' found, integers expected of a dictionary"};
+  }
   auto const decimal = format.starts_with("d:");
   auto const* row    = schema.dictionary != nullptr ? find_named("dictionary")
                        : decimal ? find_named("decimal" + std::to_string(view.decimal_bitwidth))

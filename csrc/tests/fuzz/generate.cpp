@@ -18,6 +18,8 @@ constexpr auto offsets_worth_trying =
 constexpr auto index_formats = std::to_array<char const*>({"c", "C", "s", "S", "i", "I", "l", "L"});
 constexpr auto run_end_formats = std::to_array<char const*>({"s", "i", "l"});
 
+constexpr std::int64_t most_levels = std::int64_t{1} << 20;  ///< that an import takes
+
 /// What a level must be like to be of use to the level above.
 struct demand {
   std::int64_t num_rows{0};  ///< at least
@@ -220,6 +222,7 @@ void generate(tree& target)
 {
   auto const length = target.random.percent(10) ? 0 : 1 + target.random.below(40);
   (void)generator{target}.make({length, true, static_cast<int>(target.random.below(4))});
+  target.num_levels = std::ssize(target.nodes);
 }
 
 void generate_extreme(tree& target)
@@ -238,8 +241,13 @@ void generate_extreme(tree& target)
   // Each level holds the next one several times: few nodes to store, a great many to walk.
   auto const kind  = random.below(100);
   auto const width = kind == 0 ? 2 : kind < 50 ? 1 : 1 + random.below(2000);
-  auto const depth = kind == 0 ? 10 + random.below(80) : kind < 50 ? 50 + random.below(30) : 1;
-  for (std::int64_t i = 0; i < depth; ++i) { (void)level("+s", static_cast<std::size_t>(width)); }
+  // Either few enough to be imported, or more than are walked through.
+  auto const doubled = random.percent(90) ? random.below(12) : 20 + random.below(60);
+  auto const depth   = kind == 0 ? doubled : kind < 50 ? 50 + random.below(30) : 1;
+  for (std::int64_t i = 0; i < depth; ++i) {
+    target.num_levels = std::min((target.num_levels + 1) * width, most_levels);
+    (void)level("+s", static_cast<std::size_t>(width));
+  }
   (void)level("n", 0);
   for (std::size_t i = 0; i + 1 < target.nodes.size(); ++i) {
     auto& n = *target.nodes[i];

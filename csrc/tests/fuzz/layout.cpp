@@ -6,7 +6,11 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-format_info fixed(std::int64_t bytes) { return {.kind = layout::fixed, .row_bits = bytes * 8}; }
+format_info fixed(std::int64_t bytes)
+{
+  if (bytes < 0) { return {}; }
+  return {.kind = layout::fixed, .row_bits = bytes * 8};
+}
 
 format_info integer(std::int64_t bytes)
 { return {.kind = layout::fixed, .row_bits = bytes * 8, .is_integer = true}; }

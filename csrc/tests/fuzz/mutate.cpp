@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -100,6 +101,10 @@ constexpr auto strange_names   = std::to_array<std::string_view>({"",
                                                                   ".",
                                                                   "\xe2\x82\xac"});
 
+/// Wraps around: there is no telling what was there before.
+std::int64_t sum(std::int64_t a, std::int64_t b)
+{ return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
+
 class mutator {
  public:
   mutator(tree& target, ArrowDeviceArray& device)
@@ -143,9 +148,9 @@ class mutator {
   std::int64_t number_near(std::int64_t value)
   {
     switch (random_.below(4)) {
-      case 0: return value + random_.below(7) - 3;
+      case 0: return sum(value, random_.below(7) - 3);
       case 1: return random_.below(70);
-      case 2: return value < most / 4 ? value * (2 + random_.below(2)) : value;
+      case 2: return std::abs(value / 4) < most / 16 ? value * (2 + random_.below(2)) : value;
       default: return random_.pick(numbers);
     }
   }
@@ -158,9 +163,9 @@ class mutator {
   void slice()
   {
     auto& array      = node_.array;
-    auto const begin = random_.below(std::max<std::int64_t>(array.length, 0) + 1);
-    array.offset += begin;
-    array.length     = random_.below(std::max<std::int64_t>(array.length - begin, 0) + 1);
+    auto const begin = random_.below(std::clamp<std::int64_t>(array.length, 0, most - 1) + 1);
+    array.offset     = sum(array.offset, begin);
+    array.length     = random_.below(std::max<std::int64_t>(sum(array.length, -begin), 0) + 1);
     array.null_count = array.null_count == 0 ? 0 : -1;
   }
 
@@ -250,7 +255,7 @@ class mutator {
         target_.pool.text((random_.percent(50) ? "tss:" : "") + std::string(size, '\xc3'));
     } else {
       auto const rows     = type_table();
-      auto const text     = format_of(random_.pick(rows), node_.schema.n_children, random_);
+      auto const text     = format_of(random_.pick(rows), std::ssize(node_.schemas), random_);
       node_.schema.format = target_.pool.text(text);
     }
   }

@@ -62,9 +62,7 @@ class provider {
       return false;
     }
     if (format.kind == layout::run_end) { return check_runs(schema, array); }
-    if (format.kind == layout::unknown || array.length == 0 || array.buffers == nullptr) {
-      return true;
-    }
+    if (format.kind == layout::unknown || array.buffers == nullptr) { return true; }
     auto const expected = num_buffers(format);
     if (array.n_buffers != expected &&
         !(format.kind == layout::view && array.n_buffers > expected)) {
@@ -72,13 +70,19 @@ class provider {
     }
     if (array.n_buffers > std::ssize(node::of(&array).buffers)) { return false; }
     if (has_all(format, array)) { return true; }
+    // Of no rows the core needs no memory, wherever they begin. nanoarrow looks there all the same.
+    if (array.length == 0) {
+      target_.is_readable = false;
+      return true;
+    }
     changed_ = true;
     return fill_buffers(target_, format, array);
   }
 
   [[nodiscard]] bool check_runs(ArrowSchema const& schema, ArrowArray const& array)
   {
-    if (array.n_children != 2 || schema.children[0] == nullptr || array.children[0] == nullptr) {
+    if (array.n_children != 2 || schema.children[0] == nullptr || array.children[0] == nullptr ||
+        schema.children[0]->release == nullptr || array.children[0]->release == nullptr) {
       return true;
     }
     auto const& ends  = *array.children[0];
@@ -99,7 +103,7 @@ class provider {
   {
     auto const has = [&](std::int64_t slot, content kind, std::int64_t row_bits, int more = 0) {
       auto const* address = array.buffers[slot];
-      if (address == nullptr) { return true; }
+      if (address == nullptr) { return slot == 0 || array.length > 0; }
       auto const* found = target_.pool.find(address);
       if (found == nullptr) { return false; }
       auto const fits = kind == content::values || kind == content::bits || found->kind == kind;
@@ -135,6 +139,7 @@ class provider {
 bool provide(tree& target)
 {
   // An array that two schemas share gets what the first needs, then what the second does.
+  target.is_readable = true;
   for (auto attempt = 0; attempt < 3; ++attempt) {
     for (auto const& n : target.nodes) { n->provided_for = nullptr; }
     auto pass = provider{target};

@@ -27,8 +27,9 @@ void say(std::string_view text) noexcept { (void)!write(STDERR_FILENO, text.data
 
 void on_crash(int signal)
 {
-  say("FINDING: a crash\n");
+  say("FINDING: a crash, or an abort\n");
   watched->print_replay();
+  watched->print_tree();
   std::signal(signal, SIG_DFL);
   (void)std::raise(signal);
 }
@@ -40,7 +41,6 @@ void on_alarm(int)
     return;
   }
   say("FINDING: an import that does not end\n");
-  watched->print_replay();
   std::abort();
 }
 
