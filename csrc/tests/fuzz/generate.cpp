@@ -191,7 +191,7 @@ class generator {
     auto const has_mask     = has_validity && nullable && random_.percent(60);
     if (has_validity && !has_mask) { made.buffers[0] = nullptr; }
     target_.link(made);
-    made.schema.flags = has_mask || random_.percent(50) ? ARROW_FLAG_NULLABLE : 0;
+    made.schema.flags = has_mask || (nullable && random_.percent(50)) ? ARROW_FLAG_NULLABLE : 0;
     (void)fill_buffers(target_, format, made.array);
     if (format.kind == layout::run_end && made.array.length > 0) {
       fill_run_ends(target_, made.array, parse_format(made.schemas[0]->format));

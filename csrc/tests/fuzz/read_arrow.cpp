@@ -140,16 +140,6 @@ bool read_arrow(ArrowSchema const& schema,
 {
   if (size > most_rows) { return false; }
   auto view = nanoarrow::UniqueArrayView{};
-  if (getenv("FUZZ_DEBUG")) {
-    ArrowError error{};
-    ArrowArrayViewInitFromSchema(view.get(), &schema, &error);
-    fprintf(stderr, "init: %s\n", error.message);
-    ArrowArrayViewSetArray(view.get(), &array, &error);
-    fprintf(stderr, "set: %s\n", error.message);
-    ArrowArrayViewValidate(view.get(), NANOARROW_VALIDATION_LEVEL_FULL, &error);
-    fprintf(stderr, "validate: %s\n", error.message);
-    view.reset();
-  }
   if (ArrowArrayViewInitFromSchema(view.get(), &schema, nullptr) != NANOARROW_OK ||
       ArrowArrayViewSetArray(view.get(), &array, nullptr) != NANOARROW_OK ||
       ArrowArrayViewValidate(view.get(), NANOARROW_VALIDATION_LEVEL_FULL, nullptr) !=
