@@ -94,7 +94,11 @@ std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_r
   RMM_CUDA_TRY(cudaMemcpyAsync(
     &value, source, static_cast<std::size_t>(width), cudaMemcpyDefault, stream.get()));
   RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-  return width == 4 ? static_cast<std::int32_t>(value) : value;
+  switch (width) {
+    case 2: return static_cast<std::int16_t>(value);
+    case 4: return static_cast<std::int32_t>(value);
+    default: return value;
+  }
 }
 
 }  // namespace cudf_arrow_bridge::detail::device
