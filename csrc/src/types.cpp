@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +16,7 @@ namespace cudf_arrow_bridge {
 namespace {
 
 using cudf::type_id;
+using detail::array_layout;
 using enum crossing;
 
 constexpr auto rows = std::to_array<type_row>({
@@ -87,17 +87,22 @@ constexpr auto rows = std::to_array<type_row>({
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"binary", "z", type_id::EMPTY, unsupported, unsupported, ""},
   {"large_binary", "Z", type_id::EMPTY, unsupported, unsupported, ""},
-  {"binary_view", "vz", type_id::EMPTY, unsupported, unsupported, ""},
-  {"string_view", "vu", type_id::EMPTY, unsupported, unsupported, ""},
+  {"binary_view", "vz", type_id::LIST, unsupported, converted, "bytes copied to one buffer"},
+  {"string_view", "vu", type_id::STRING, unsupported, converted, "bytes copied to one buffer"},
   {"fixed_size_binary", "w:", type_id::EMPTY, unsupported, unsupported, ""},
   {"large_list", "+L", type_id::EMPTY, unsupported, unsupported, ""},
-  {"list_view", "+vl", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_list_view", "+vL", type_id::EMPTY, unsupported, unsupported, ""},
+  {"list_view", "+vl", type_id::LIST, unsupported, converted, "elements gathered"},
+  {"large_list_view", "+vL", type_id::LIST, unsupported, converted, "elements gathered"},
   {"fixed_size_list", "+w:", type_id::EMPTY, unsupported, unsupported, ""},
   {"map", "+m", type_id::EMPTY, unsupported, unsupported, ""},
   {"sparse_union", "+us:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"dense_union", "+ud:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"run_end_encoded", "+r", type_id::EMPTY, unsupported, unsupported, ""},
+  {"run_end_encoded",
+   "+r",
+   type_id::EMPTY,
+   unsupported,
+   converted,
+   "becomes a column of its values, each repeated"},
 });
 
 /// A format that ends in a colon stands for all its parameters.
@@ -114,6 +119,28 @@ type_row const* find_row(Predicate predicate)
 type_row const* find_named(std::string_view name)
 {
   return find_row([name](auto const& row) { return row.arrow == name; });
+}
+
+array_layout layout_of(ArrowSchemaView const& view)
+{
+  switch (view.type) {
+    case NANOARROW_TYPE_NA: return array_layout::null;
+    case NANOARROW_TYPE_STRING:
+    case NANOARROW_TYPE_BINARY: return array_layout::string32;
+    case NANOARROW_TYPE_LARGE_STRING:
+    case NANOARROW_TYPE_LARGE_BINARY: return array_layout::string64;
+    case NANOARROW_TYPE_LIST:
+    case NANOARROW_TYPE_MAP: return array_layout::offsets32;
+    case NANOARROW_TYPE_LARGE_LIST: return array_layout::offsets64;
+    case NANOARROW_TYPE_FIXED_SIZE_LIST: return array_layout::fixed_lists;
+    case NANOARROW_TYPE_STRUCT: return array_layout::validity;
+    case NANOARROW_TYPE_STRING_VIEW:
+    case NANOARROW_TYPE_BINARY_VIEW: return array_layout::views;
+    case NANOARROW_TYPE_LIST_VIEW: return array_layout::list_views32;
+    case NANOARROW_TYPE_LARGE_LIST_VIEW: return array_layout::list_views64;
+    case NANOARROW_TYPE_RUN_END_ENCODED: return array_layout::runs;
+    default: return array_layout::fixed;
+  }
 }
 
 }  // namespace
@@ -139,14 +166,13 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
   if (row == nullptr) {
     throw std::invalid_argument{"unknown Arrow format string '" + std::string{format} + "'"};
   }
-  auto const buffers = std::count_if(std::begin(view.layout.buffer_type),
-                                     std::end(view.layout.buffer_type),
-                                     [](auto type) { return type != NANOARROW_BUFFER_TYPE_NONE; });
   auto const is_decimal_column = decimal && row->column != type_id::EMPTY;
   return {row,
           is_decimal_column ? cudf::data_type{row->column, -view.decimal_scale}
                             : cudf::data_type{row->column},
-          buffers};
+          layout_of(view),
+          view.layout.element_size_bits[1],
+          view.layout.child_size_elements};
 }
 
 cudf::type_id detail::index_type(ArrowSchema const& schema)

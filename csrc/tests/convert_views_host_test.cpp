@@ -84,10 +84,10 @@ struct view_array {
   {
     auto const found   = detail::host::strings_from_views(rows, path, here());
     auto const offsets = values_of<std::int32_t>(found.offsets->view());
-    auto const* data   = static_cast<char const*>(found.data.data());
+    auto const* text   = static_cast<char const*>(found.data.data());
     auto result        = std::vector<std::string>{};
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-      result.emplace_back(data + offsets[i], data + offsets[i + 1]);
+      result.emplace_back(text + offsets[i], text + offsets[i + 1]);
     }
     EXPECT_EQ(static_cast<std::size_t>(offsets.back()), found.data.size());
     return result;

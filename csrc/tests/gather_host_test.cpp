@@ -29,6 +29,9 @@ std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
 
 using gather_case = std::tuple<shape, int>;
 
+std::string case_name(::testing::TestParamInfo<gather_case> const& info)
+{ return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param)); }
+
 class HostGather : public ::testing::TestWithParam<gather_case> {};
 
 TEST_P(HostGather, TakesRowsOfSlices)
@@ -54,10 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          HostGather,
                          ::testing::Combine(::testing::ValuesIn(nested_shapes()),
                                             ::testing::Values(0, 30, 100)),
-                         [](auto const& info) {
-                           return std::get<0>(info.param).name + "_" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         case_name);
 
 TEST(HostGather, LeavesNothingUnderNulls)
 {

@@ -37,7 +37,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
 }
 
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
+                                           column_path const& /*path*/,
                                            placement const& where)
 {
   // Waits for the last run end alone.
