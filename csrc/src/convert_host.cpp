@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_host.hpp"
 
+<<<<<<< HEAD
 #include "host_access.hpp"
+=======
+#include "halves.hpp"
+>>>>>>> types
 
 #include <cudf/utilities/error.hpp>
 
@@ -104,7 +108,21 @@ rmm::device_buffer cast_values(void const* values,
   if (from == type_id::UINT16 && to == type_id::INT32) {
     return scale<std::uint16_t, std::int32_t>(values, size, 1, where);
   }
+  if (from == type_id::INT32 &&
+      (to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS)) {
+    return scale<std::int32_t, std::int64_t>(values, size, 1, where);
+  }
   throw cudf::logic_error{"no such conversion on host memory"};
+}
+
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, where);
+  auto* out   = static_cast<float*>(result.data());
+  for (cudf::size_type i = 0; i < size; ++i) {
+    out[i] = half_to_float(load<std::uint16_t>(halves, i));
+  }
+  return result;
 }
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)

@@ -109,7 +109,8 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
       "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
   }
   // Strings may all be empty, so only the second buffer (data or offsets) must exist.
-  if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr) {
+  auto const is_without_data = type.layout == array_layout::fixed && type.element_bits == 0;
+  if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr && !is_without_data) {
     fail_invalid(path,
                  "a missing buffer 1 found, which " + std::to_string(array.length) +
                    " rows cannot do without");

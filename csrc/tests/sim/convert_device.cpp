@@ -68,6 +68,14 @@ rmm::device_buffer cast_values(void const* values,
   });
 }
 
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(size) * sizeof(float);
+  return fill_later(bytes, where, [=](placement const& on_host) {
+    return host::widen_halves(halves, size, on_host);
+  });
+}
+
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   return fill_later(static_cast<std::size_t>(size), where, [](placement const& on_host) {
