@@ -58,7 +58,13 @@ cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* d
 
 /// Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
 std::int64_t widen(std::int64_t value, std::int64_t width)
-{ return width == 4 ? static_cast<std::int32_t>(value) : value; }
+{
+  switch (width) {
+    case 2: return static_cast<std::int16_t>(value);
+    case 4: return static_cast<std::int32_t>(value);
+    default: return value;
+  }
+}
 
 /// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
 template <typename T>

@@ -102,8 +102,8 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    converted,
    "lists of bytes; offsets narrowed to 32 bits, bytes shared"},
-  {"binary_view", "vz", type_id::EMPTY, unsupported, unsupported, ""},
-  {"string_view", "vu", type_id::EMPTY, unsupported, unsupported, ""},
+  {"binary_view", "vz", type_id::LIST, unsupported, converted, "lists of bytes; copied together"},
+  {"string_view", "vu", type_id::STRING, unsupported, converted, "bytes copied together"},
   {"fixed_size_binary",
    "w:",
    type_id::LIST,
@@ -116,8 +116,13 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    converted,
    "offsets narrowed to 32 bits, elements shared"},
-  {"list_view", "+vl", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_list_view", "+vL", type_id::EMPTY, unsupported, unsupported, ""},
+  {"list_view", "+vl", type_id::LIST, unsupported, converted, "offsets made, elements gathered"},
+  {"large_list_view",
+   "+vL",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made, elements gathered"},
   {"fixed_size_list",
    "+w:",
    type_id::LIST,
@@ -127,7 +132,12 @@ constexpr auto rows = std::to_array<type_row>({
   {"map", "+m", type_id::LIST, unsupported, zero_copy, "lists of key-value structs"},
   {"sparse_union", "+us:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"dense_union", "+ud:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"run_end_encoded", "+r", type_id::EMPTY, unsupported, unsupported, ""},
+  {"run_end_encoded",
+   "+r",
+   type_id::EMPTY,
+   unsupported,
+   converted,
+   "a column of its values, each repeated"},
 });
 
 /// A format that ends in a colon stands for all its parameters.
@@ -159,6 +169,11 @@ array_layout layout_of(ArrowSchemaView const& view)
     case NANOARROW_TYPE_LARGE_LIST: return array_layout::offsets64;
     case NANOARROW_TYPE_FIXED_SIZE_LIST: return array_layout::fixed_lists;
     case NANOARROW_TYPE_STRUCT: return array_layout::validity;
+    case NANOARROW_TYPE_STRING_VIEW:
+    case NANOARROW_TYPE_BINARY_VIEW: return array_layout::views;
+    case NANOARROW_TYPE_LIST_VIEW: return array_layout::list_views32;
+    case NANOARROW_TYPE_LARGE_LIST_VIEW: return array_layout::list_views64;
+    case NANOARROW_TYPE_RUN_END_ENCODED: return array_layout::runs;
     default: return array_layout::fixed;
   }
 }
