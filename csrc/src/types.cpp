@@ -73,12 +73,22 @@ constexpr auto rows = std::to_array<type_row>({
    zero_copy,
    zero_copy,
    "unsigned indices too wide for the signed type are widened on import"},
-  {"halffloat", "e", type_id::EMPTY, unsupported, unsupported, ""},
-  {"date64", "tdm", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time32[s]", "tts", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time32[ms]", "ttm", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time64[us]", "ttu", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time64[ns]", "ttn", type_id::EMPTY, unsupported, unsupported, ""},
+  {"halffloat", "e", type_id::FLOAT32, unsupported, converted, "widened"},
+  {"date64", "tdm", type_id::TIMESTAMP_MILLISECONDS, unsupported, zero_copy, ""},
+  {"time32[s]",
+   "tts",
+   type_id::DURATION_SECONDS,
+   unsupported,
+   converted,
+   "32 bits in Arrow, 64 in cuDF"},
+  {"time32[ms]",
+   "ttm",
+   type_id::DURATION_MILLISECONDS,
+   unsupported,
+   converted,
+   "32 bits in Arrow, 64 in cuDF"},
+  {"time64[us]", "ttu", type_id::DURATION_MICROSECONDS, unsupported, zero_copy, ""},
+  {"time64[ns]", "ttn", type_id::DURATION_NANOSECONDS, unsupported, zero_copy, ""},
   {"month_interval", "tiM", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"day_time_interval", "tiD", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"month_day_nano_interval",
@@ -88,19 +98,49 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    "cuDF has no such type"},
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"binary", "z", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_binary", "Z", type_id::EMPTY, unsupported, unsupported, ""},
-  {"binary_view", "vz", type_id::EMPTY, unsupported, unsupported, ""},
-  {"string_view", "vu", type_id::EMPTY, unsupported, unsupported, ""},
-  {"fixed_size_binary", "w:", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_list", "+L", type_id::EMPTY, unsupported, unsupported, ""},
-  {"list_view", "+vl", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_list_view", "+vL", type_id::EMPTY, unsupported, unsupported, ""},
-  {"fixed_size_list", "+w:", type_id::EMPTY, unsupported, unsupported, ""},
-  {"map", "+m", type_id::EMPTY, unsupported, unsupported, ""},
+  {"binary", "z", type_id::LIST, unsupported, zero_copy, "lists of bytes"},
+  {"large_binary",
+   "Z",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "lists of bytes; offsets narrowed to 32 bits, bytes shared"},
+  {"binary_view", "vz", type_id::LIST, unsupported, converted, "lists of bytes; copied together"},
+  {"string_view", "vu", type_id::STRING, unsupported, converted, "bytes copied together"},
+  {"fixed_size_binary",
+   "w:",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "lists of bytes; offsets made, bytes shared"},
+  {"large_list",
+   "+L",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets narrowed to 32 bits, elements shared"},
+  {"list_view", "+vl", type_id::LIST, unsupported, converted, "offsets made, elements gathered"},
+  {"large_list_view",
+   "+vL",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made, elements gathered"},
+  {"fixed_size_list",
+   "+w:",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made, elements shared"},
+  {"map", "+m", type_id::LIST, unsupported, zero_copy, "lists of key-value structs"},
   {"sparse_union", "+us:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"dense_union", "+ud:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"run_end_encoded", "+r", type_id::EMPTY, unsupported, unsupported, ""},
+  {"run_end_encoded",
+   "+r",
+   type_id::EMPTY,
+   unsupported,
+   converted,
+   "a column of its values, each repeated"},
 });
 
 /// A format that ends in a colon stands for all its parameters.
@@ -132,6 +172,11 @@ array_layout layout_of(ArrowSchemaView const& view)
     case NANOARROW_TYPE_LARGE_LIST: return array_layout::offsets64;
     case NANOARROW_TYPE_FIXED_SIZE_LIST: return array_layout::fixed_lists;
     case NANOARROW_TYPE_STRUCT: return array_layout::validity;
+    case NANOARROW_TYPE_STRING_VIEW:
+    case NANOARROW_TYPE_BINARY_VIEW: return array_layout::views;
+    case NANOARROW_TYPE_LIST_VIEW: return array_layout::list_views32;
+    case NANOARROW_TYPE_LARGE_LIST_VIEW: return array_layout::list_views64;
+    case NANOARROW_TYPE_RUN_END_ENCODED: return array_layout::runs;
     default: return array_layout::fixed;
   }
 }
@@ -174,6 +219,12 @@ bool has_plain_parameters(ArrowSchemaView const& view)
 
 detail::parsed_type detail::parse_type(ArrowSchema const& schema)
 {
+  // nanoarrow takes no bytes to be a mistake.
+  if (schema.format == std::string_view{"w:0"} && schema.dictionary == nullptr &&
+      schema.n_children == 0) {
+    auto const* row = find_named("fixed_size_binary");
+    return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
+  }
   ArrowSchemaView view{};
   ArrowError error;  // 1 KiB, of which this clears what is read
   ArrowErrorInit(&error);
