@@ -45,8 +45,8 @@ class column_path {
   char const* name_{nullptr};  ///< not measured: it may be far away, and only errors need it
 };
 
-/// `Error`'s message names the column, then says what was found and what was expected. Whatever names
-/// a producer uses, it is UTF-8.
+/// `Error`'s message names the column, then says what was found and what was expected. Whatever
+/// names a producer uses, it is UTF-8.
 template <typename Error>
 [[noreturn]] void fail(column_path const& path, std::string const& what)
 { throw Error{detail::to_utf8("column '" + path.to_string() + "': " + what)}; }

@@ -59,7 +59,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top    = column_path{};
+  auto const top = column_path{};
   // A released schema has no name to read either.
   auto const path   = column_path{top, schema.release == nullptr ? nullptr : schema.name};
   auto const types  = validate(schema, array, path);

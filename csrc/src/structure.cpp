@@ -10,9 +10,13 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// @return Whether a format string is that of a list of any kind, whose child has no name of its own
+/// @return Whether a format string is that of a list of any kind, whose child has no name of its
+/// own
 bool is_list_format(std::string_view format)
-{ return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' && format[1] != 'r'; }
+{
+  return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' &&
+         format[1] != 'r';
+}
 
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
@@ -64,9 +68,13 @@ class structure_checker {
   [[noreturn]] static void fail_too_many(column_path const& path)
   { fail_invalid(path, "more than " + std::to_string(max_levels) + " columns in all found"); }
 
-  static void check_array(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+  static void check_array(ArrowSchema const& schema,
+                          ArrowArray const& array,
+                          column_path const& path)
   {
-    if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+    if (array.release == nullptr) {
+      fail_invalid(path, "an array that was released already found");
+    }
     if (array.n_children != schema.n_children) {
       fail_invalid(path,
                    std::to_string(array.n_children) + " children found, " +
@@ -116,9 +124,7 @@ class structure_checker {
 
 void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
-  if (schema.release == nullptr) {
-    fail_invalid(path, "a schema that was released already found");
-  }
+  if (schema.release == nullptr) { fail_invalid(path, "a schema that was released already found"); }
   structure_checker{}.check(&schema, array, path, 0);
 }
 

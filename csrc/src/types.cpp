@@ -204,8 +204,8 @@ bool has_plain_parameters(ArrowSchemaView const& view)
     case NANOARROW_TYPE_DECIMAL64:
     case NANOARROW_TYPE_DECIMAL128:
     case NANOARROW_TYPE_DECIMAL256: {
-      auto const plain = "d:" + std::to_string(view.decimal_precision) + "," +
-                         std::to_string(view.decimal_scale);
+      auto const plain =
+        "d:" + std::to_string(view.decimal_precision) + "," + std::to_string(view.decimal_scale);
       // A scale of libcudf is the negative, in as many bits.
       return view.decimal_precision > 0 && view.decimal_precision <= max_precision(view) &&
              std::abs(std::int64_t{view.decimal_scale}) <= std::numeric_limits<int>::max() &&
@@ -235,7 +235,7 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
     throw std::invalid_argument{"parameters out of range in the format string '" +
                                 std::string{schema.format} + "'"};
   }
-  auto const format  = std::string_view{schema.format};
+  auto const format = std::string_view{schema.format};
   // nanoarrow takes times and dates for integers, as which they are stored.
   if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
     throw std::invalid_argument{"indices of the format '" + std::string{format} +

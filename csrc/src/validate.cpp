@@ -149,9 +149,9 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
   }
   check_rows(ends.length, path);
   if (values.length < ends.length) {
-    fail_invalid(path,
-                 std::to_string(values.length) + " values found for " +
-                   std::to_string(ends.length) + " runs");
+    fail_invalid(
+      path,
+      std::to_string(values.length) + " values found for " + std::to_string(ends.length) + " runs");
   }
 }
 
@@ -173,9 +173,8 @@ parsed_tree check_tree(ArrowSchema const& schema,
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
     auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
-    auto const child_rows = type.layout == array_layout::validity ? rows : 0;
-    result.children.push_back(
-      check_tree(child_schema, *array.children[i], child_rows, child_path));
+    auto const child_rows    = type.layout == array_layout::validity ? rows : 0;
+    result.children.push_back(check_tree(child_schema, *array.children[i], child_rows, child_path));
     check_child_rows(type, array, *array.children[i], child_path);
   }
   if (type.layout == array_layout::runs) {
@@ -184,8 +183,7 @@ parsed_tree check_tree(ArrowSchema const& schema,
   }
   if (array.dictionary != nullptr) {
     auto const& values = *array.dictionary;
-    result.children.push_back(
-      check_tree(*schema.dictionary, values, values.length, path));
+    result.children.push_back(check_tree(*schema.dictionary, values, values.length, path));
   }
   return result;
 }
