@@ -59,8 +59,9 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top    = column_path{};
-  auto const path   = column_path{top, schema.name};
+  auto const top = column_path{};
+  // A released schema has no name to read either.
+  auto const path   = column_path{top, schema.release == nullptr ? nullptr : schema.name};
   auto const types  = validate(schema, array, path);
   auto const source = detail::open_source(types, array, false, options, stream, mr);
   return detail::import_rows(
@@ -76,7 +77,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = validate(schema, array, top);
-  if (types.type.column.id() != cudf::type_id::STRUCT) {
+  if (types.type.layout != detail::array_layout::validity) {
     fail_invalid(top,
                  "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");

@@ -51,6 +51,7 @@ std::array<std::int64_t, 2> read(std::span<void const* const> sources,
   auto result = place->values;
   // Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
   for (auto& value : result) {
+    if (width == 2) { value = static_cast<std::int16_t>(value); }
     if (width == 4) { value = static_cast<std::int32_t>(value); }
   }
   return result;

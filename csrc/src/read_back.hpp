@@ -10,7 +10,7 @@
 namespace cudf_arrow_bridge::detail::device {
 
 /**
- * @brief Reads one integer of 4 or 8 bytes from device memory. Waits for the stream.
+ * @brief Reads one integer of 2, 4 or 8 bytes from device memory. Waits for the stream.
  *
  * @throws rmm::cuda_error if CUDA refuses the copy or the work before it has failed
  */
