@@ -39,11 +39,8 @@ using cudf::type_id;
 /// Values of a fixed-width type, copied only if libcudf could not read them at their address.
 class aligned_values {
  public:
-  aligned_values(type_id type,
-                 void const* values,
-                 std::int64_t begin,
-                 size_type size,
-                 placement const& where)
+  aligned_values(
+    type_id type, void const* values, std::int64_t begin, size_type size, placement const& where)
     : type_{type}, size_{size}, copy_{0, where.stream, where.mr}
   {
     auto const width = static_cast<std::int64_t>(cudf::size_of(type_));
@@ -92,17 +89,17 @@ string_buffers strings_from_views(view_rows const& rows, placement const& where)
 {
   // libcudf reads views in a kernel of its import alone. It is given rows from the first on, as it
   // would cut a larger offset short, and reads no size of a data buffer.
-  auto const* first = static_cast<std::byte const*>(rows.views) +
-                      rows.begin * std::int64_t{sizeof(ArrowBinaryView)};
+  auto const* first =
+    static_cast<std::byte const*>(rows.views) + rows.begin * std::int64_t{sizeof(ArrowBinaryView)};
   auto buffers = std::vector<void const*>{rows.mask.bits, first};
   buffers.insert(buffers.end(), rows.data.begin(), rows.data.end());
   buffers.push_back(rows.data_sizes);
-  auto schema         = ArrowSchema{};
-  schema.format       = "vu";
-  schema.release      = keep_schema;
-  auto array          = ArrowDeviceArray{};
-  array.array.length  = rows.size;
-  array.array.buffers = buffers.data();
+  auto schema            = ArrowSchema{};
+  schema.format          = "vu";
+  schema.release         = keep_schema;
+  auto array             = ArrowDeviceArray{};
+  array.array.length     = rows.size;
+  array.array.buffers    = buffers.data();
   array.array.n_buffers  = std::ssize(buffers);
   array.array.null_count = rows.mask.null_count;
   array.array.release    = keep_array;
@@ -135,9 +132,9 @@ gathered_lists lists_from_views(list_view_rows const& rows,
       counts->view(), *scalar_of(type_id::INT32, 0, where), where.stream, where.mr);
   }
   auto const starts = narrow(offsets.view(), where);
-  auto lists = cudf::lists::sequences(starts->view(), counts->view(), where.stream, where.mr)
-                 ->release()
-                 .children;
+  auto lists        = cudf::lists::sequences(starts->view(), counts->view(), where.stream, where.mr)
+                        ->release()
+                        .children;
   return {std::move(lists[0]), std::move(lists[1]), 0, rows.num_elements};
 }
 
@@ -149,10 +146,10 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                     : rows.width == 4 ? type_id::INT32
                                       : type_id::INT64;
   auto const runs = static_cast<size_type>(rows.num_runs);
-  auto const last = read_integer(
-    static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
-    rows.width,
-    where.stream);
+  auto const last =
+    read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
+                 rows.width,
+                 where.stream);
   if (last < rows.begin + rows.size) {
     fail_invalid(path,
                  "a last run end of " + std::to_string(last) + " found, at least " +

@@ -53,6 +53,7 @@ std::vector<shape> importable_shapes()
 {
   auto result = nested_shapes();
   for (auto& type : foreign_shapes()) { result.push_back(std::move(type)); }
+  for (auto& type : view_shapes()) { result.push_back(std::move(type)); }
   for (auto const* format : {"c", "s", "l", "C", "S", "I", "L"}) {
     result.push_back(dictionary_of(flat("string"), format));
   }
