@@ -3,6 +3,7 @@
 
 #include "convert_device.hpp"
 #include "convert_host.hpp"
+#include "read_back.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

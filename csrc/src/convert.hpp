@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The few operations that touch data: each runs on the CPU for host memory and through libcudf's
-/// public algorithms for device memory.
+/// public algorithms for device memory. There they are only enqueued, but for those that return a
+/// number; libcudf's sources were read for it.
 #pragma once
 
 #include <cudf/types.hpp>
@@ -32,8 +33,7 @@ struct bit_range {
 /// Bytes that `bits` bits take.
 constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8; }
 
-/// Bools of one byte each to bits; any byte but 0 is true. On device memory libcudf's algorithm
-/// waits for a count that nobody needs.
+/// Bools of one byte each to bits; any byte but 0 is true.
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
 
 /// Bits to bools of one byte each, 0 or 1.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_device.hpp"
 #include "convert_views.hpp"
+#include "read_back.hpp"
 
 // clang-format off
 #include <variant>  // before libcudf's headers, some of which use it without including it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions of views and runs, likewise.
-#include "convert_device.hpp"
 #include "convert_views.hpp"
+#include "read_back.hpp"
 #include "upload_column.hpp"
 
 #include <utility>
