@@ -86,7 +86,9 @@ def test_nulls_among_the_values_become_null_rows(index_type, nulls):
         check(coded(pa.array(keys, pa.string()), samples.MANY, nulls, index_type))
 
 
-@pytest.mark.parametrize("type_", [t for t in samples.TYPES if t not in samples.DICTIONARY], ids=str)
+@pytest.mark.parametrize(
+    "type_", [t for t in samples.TYPES if t not in samples.DICTIONARY], ids=str
+)
 def test_values_of_any_type_with_nulls(type_):
     check(coded(samples.values(type_, 11, "some"), samples.MANY, "some", pa.int16()))
 

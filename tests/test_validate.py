@@ -41,24 +41,29 @@ def runs(ends, values=None, size=4):
 
 
 def coded(codes, index_type, count=3):
-    type_ = pa.dictionary(index_type, pa.int8())
     indices = pa.array(codes, index_type)
     return pa.DictionaryArray.from_arrays(indices, pa.array(range(count), pa.int8()), safe=False)
 
 
 LONG = "thirteen more"
+NUMBERS = pa.array([1, 2], pa.int8())
 BAD = {
     "string offsets": (
-        raw(pa.string(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3), ["row 1", "3 to 1"]
+        raw(pa.string(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
+        ["row 1", "3 to 1"],
     ),
     "large string offsets": (
-        raw(pa.large_string(), [None, ints("int64", 0, 3, 1, 4), b"abcd"], 3), ["row 1", "3 to 1"]
+        raw(pa.large_string(), [None, ints("int64", 0, 3, 1, 4), b"abcd"], 3),
+        ["row 1", "3 to 1"],
     ),
     "binary offsets": (
-        raw(pa.binary(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3), ["row 1", "3 to 1"]
+        raw(pa.binary(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
+        ["row 1", "3 to 1"],
     ),
     "list offsets": (
-        raw(pa.list_(pa.int8()), [None, ints("int32", 0, 2, 1, 2)], 3, [pa.array([1, 2], pa.int8())]),
+        raw(
+            pa.list_(pa.int8()), [None, ints("int32", 0, 2, 1, 2)], 3, [pa.array([1, 2], pa.int8())]
+        ),
         ["row 1", "2 to 1"],
     ),
     "large list offsets": (
@@ -66,19 +71,22 @@ BAD = {
             pa.large_list(pa.int8()),
             [None, ints("int64", 0, 2, 1, 2)],
             3,
-            [pa.array([1, 2], pa.int8())],
+            [NUMBERS],
         ),
         ["row 1", "2 to 1"],
     ),
     "utf-8": (raw(pa.string(), [None, ints("int32", 0, 1, 2), b"a\xff"], 2), ["row 1", "UTF-8"]),
     "utf-8 cut in two": (
-        raw(pa.string(), [None, ints("int32", 0, 1, 2), "é".encode()], 2), ["row 0", "UTF-8"]
+        raw(pa.string(), [None, ints("int32", 0, 1, 2), "é".encode()], 2),
+        ["row 0", "UTF-8"],
     ),
     "large utf-8": (
-        raw(pa.large_string(), [None, ints("int64", 0, 1, 2), b"a\xff"], 2), ["row 1", "UTF-8"]
+        raw(pa.large_string(), [None, ints("int64", 0, 1, 2), b"a\xff"], 2),
+        ["row 1", "UTF-8"],
     ),
     "utf-8 of short views": (
-        raw(pa.string_view(), [None, view("a") + view(b"\xff")], 2), ["row 1", "UTF-8"]
+        raw(pa.string_view(), [None, view("a") + view(b"\xff")], 2),
+        ["row 1", "UTF-8"],
     ),
     "utf-8 of long views": (
         raw(
@@ -89,10 +97,12 @@ BAD = {
         ["row 1", "UTF-8"],
     ),
     "views behind their buffer": (
-        raw(pa.string_view(), [None, view(LONG, offset=1), LONG.encode()], 1), ["row 0", "1 to 14"]
+        raw(pa.string_view(), [None, view(LONG, offset=1), LONG.encode()], 1),
+        ["row 0", "1 to 14"],
     ),
     "views of no buffer": (
-        raw(pa.binary_view(), [None, view(LONG, buffer=1), LONG.encode()], 1), ["row 0", "buffer 1"]
+        raw(pa.binary_view(), [None, view(LONG, buffer=1), LONG.encode()], 1),
+        ["row 0", "buffer 1"],
     ),
     "prefixes of views": (
         raw(pa.string_view(), [None, view(LONG, prefix=b"thir"), b"forteen more!"], 1),
@@ -103,7 +113,7 @@ BAD = {
             pa.list_view(pa.int8()),
             [None, ints("int32", 0, 1), ints("int32", 2, 2)],
             2,
-            [pa.array([1, 2], pa.int8())],
+            [NUMBERS],
         ),
         ["row 1", "of 2"],
     ),
@@ -153,7 +163,9 @@ def test_nothing_else_is_refused():
 
 def test_what_stands_under_nulls_is_not_looked_at():
     mask = bytes([0b101])
-    column = column_from(raw(pa.string(), [mask, ints("int32", 0, 1, 2, 3), b"a\xffc"], 3), validate="full")
+    column = column_from(
+        raw(pa.string(), [mask, ints("int32", 0, 1, 2, 3), b"a\xffc"], 3), validate="full"
+    )
     assert column.null_count() == 1
     indices = raw(pa.int8(), [mask, ints("int8", 0, 99, 1)], 3)
     array = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b"]), safe=False)

@@ -5,7 +5,8 @@
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
 
-#include <optional>
+#include <stdexcept>
+#include <string>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -38,6 +39,59 @@ TEST_F(views, of_the_host_are_decoded_on_the_device)
       drain_releases();
     }
   }
+}
+
+TEST_F(views, of_the_device_are_copied_with_all_that_they_refer_to)
+{
+  for (auto const& type : view_shapes()) {
+    SCOPED_TRACE(type.name);
+    auto const values = samples(type, 60, 25);
+    auto const schema = make_schema(type);
+    auto source       = tracked{produce(type, values, sliced())};
+    // The simulated device reads memory of the host as its own.
+    source.array->device_type = ARROW_DEVICE_CUDA;
+    source.array->device_id   = 0;
+    auto const stream         = lasting_stream{};
+    auto imported   = import(source.array.get(), *schema.get(), stream.get(), {.copy = true});
+    auto const seen = read_later(imported.view(), type, stream.get());
+    synchronize(stream.get());
+    settle();
+    EXPECT_EQ(source.released, 1);
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+TEST_F(views, of_the_device_are_validated_in_a_copy)
+{
+  for (auto const& type : view_shapes()) {
+    SCOPED_TRACE(type.name);
+    auto const values         = samples(type, 60, 25);
+    auto const schema         = make_schema(type);
+    auto source               = tracked{produce(type, values, sliced())};
+    source.array->device_type = ARROW_DEVICE_CUDA;
+    source.array->device_id   = 0;
+    auto const stream         = lasting_stream{};
+    auto const options        = import_options{.validate = validation::full};
+    auto imported             = import(source.array.get(), *schema.get(), stream.get(), options);
+    auto const seen           = read_later(imported.view(), type, stream.get());
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+TEST_F(views, a_full_validation_refuses_contents_of_a_device)
+{
+  auto const type           = flat("string");
+  auto const schema         = make_schema(type);
+  auto source               = tracked{produce(type, {{std::string{"a"}}, {std::string{"\xff"}}})};
+  source.array->device_type = ARROW_DEVICE_CUDA;
+  source.array->device_id   = 0;
+  auto const stream         = lasting_stream{};
+  auto const options        = import_options{.validate = validation::full};
+  EXPECT_THROW((void)import(source.array.get(), *schema.get(), stream.get(), options),
+               std::invalid_argument);
+  EXPECT_FALSE(source.array.is_released());
+  EXPECT_EQ(source.released, 0);
 }
 
 }  // namespace
