@@ -69,10 +69,6 @@ def describe(arrow_type: pa.DataType) -> Crossing:
         if of_values.how != "unsupported":
             of_values = of_values._replace(how=how, note=row["note"])
         return of_values
-            of_values
-            if of_values.how == "unsupported"
-            else of_values._replace(how=how, note=row["note"])
-        )
     zone = arrow_type.tz if pa.types.is_timestamp(arrow_type) else None
     found = [frame_crossing(row["type_id"].name, how, row["note"], zone)]
     found.extend(describe(child) for child in _children(arrow_type))

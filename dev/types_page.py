@@ -16,8 +16,8 @@ _HEAD = """\
 
 # What becomes of each Arrow type
 
-- **libcudf** is the type of an imported `pylibcudf.Column`; **cuDF frame** is the dtype of a frame's
-  column, where that takes another conversion it says so.
+- **libcudf** is the type of an imported `pylibcudf.Column`; **cuDF frame** is the dtype of a
+  frame's column, where that takes another conversion it says so.
 - **zero-copy**: the column's buffers are the producer's own memory. **converted**: the buffers that
   the note names are made anew, by the CPU for host memory and by libcudf's algorithms for device
   memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
