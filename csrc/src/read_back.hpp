@@ -16,10 +16,10 @@ namespace cudf_arrow_bridge::detail::device {
  */
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream);
 
-/// Reads the first and last of `size` + 1 offsets in the same way; waits once.
+/// The first and the last of `size + 1` offsets, likewise, with one wait.
 offset_ends read_ends(void const* offsets,
                       std::int64_t size,
                       std::int64_t width,
-                      cuda::stream_ref stream);
+                      placement const& where);
 
 }  // namespace cudf_arrow_bridge::detail::device
