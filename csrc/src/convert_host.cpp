@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_host.hpp"
 
-<<<<<<< HEAD
-#include "host_access.hpp"
-=======
 #include "halves.hpp"
->>>>>>> types
+#include "host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
 
