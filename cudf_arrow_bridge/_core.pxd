@@ -160,6 +160,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass import_options:
         bool copy
         validation validate
+        bool sanitize
 
     cdef cppclass imported_column:
         unique_ptr[column] storage

@@ -85,7 +85,9 @@ class level_checker {
 
   void check_text(std::span<std::byte const> bytes, std::int64_t row) const
   {
-    if (!is_utf8({reinterpret_cast<char const*>(bytes.data()), bytes.size()})) { fail_row(row, "a string found that is not UTF-8"); }
+    if (!is_utf8({reinterpret_cast<char const*>(bytes.data()), bytes.size()})) {
+      fail_row(row, "a string found that is not UTF-8");
+    }
   }
 
   void check_offsets() const
