@@ -64,6 +64,7 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
         crossing on_export
         crossing on_import
         string_view note
+        string_view waits_for
 
     cdef cppclass type_rows "std::span<cudf_arrow_bridge::type_row const>":
         size_t size() noexcept
@@ -152,8 +153,14 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef enum class validation(int8_t):
+        minimal
+        full
+
     cdef cppclass import_options:
         bool copy
+        validation validate
+        bool sanitize
 
     cdef cppclass imported_column:
         unique_ptr[column] storage

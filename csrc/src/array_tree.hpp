@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "array_layout.hpp"
 #include "events.hpp"
 #include "struct_block.hpp"
 
@@ -19,16 +20,6 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What the buffers of a node are, in Arrow's order.
-enum class array_layout : std::int8_t {
-  null,       ///< none
-  fixed,      ///< validity, data
-  offsets32,  ///< validity, 32-bit offsets
-  string32,   ///< validity, 32-bit offsets, data
-  string64,   ///< validity, 64-bit offsets, data
-  validity    ///< validity alone
-};
-
 /// One array of an exported tree: exactly what its C struct will say.
 struct array_node : tree_links {
   array_layout layout{array_layout::null};
@@ -36,11 +27,21 @@ struct array_node : tree_links {
   std::int64_t null_count{0};
   std::int64_t offset{0};
   std::array<void const*, 3> buffers{};
+  std::vector<void const*> view_buffers{};  ///< all buffers of views, whose number varies
   std::array<bool, 3> converted{};
   std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
+  std::int64_t list_size{0};     ///< child rows for each row of fixed lists
 
-  [[nodiscard]] std::int64_t num_buffers() const noexcept;
   void write(ArrowArray& array) const noexcept;
+
+  [[nodiscard]] std::size_t num_buffers() const noexcept
+  {
+    return layout == array_layout::views ? view_buffers.size()
+                                         : static_cast<std::size_t>(detail::num_buffers(layout));
+  }
+
+  [[nodiscard]] void const*& buffer(std::size_t index)
+  { return layout == array_layout::views ? view_buffers[index] : buffers[index]; }
 };
 
 /**

@@ -18,8 +18,13 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id from,
                                cudf::type_id to,
                                placement const& where);
-rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where);
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 
 /// What libcudf makes of two columns without nulls, row by row.
 rmm::device_buffer combine(cudf::binary_operator operation,

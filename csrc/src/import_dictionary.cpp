@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert_dictionary.hpp"
+#include "layouts.hpp"
+
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using cudf::type_id;
+
+/// libcudf's indices are signed. The bits of indices that fit are the same.
+type_id signed_type(type_id found, std::int64_t num_values)
+{
+  switch (found) {
+    case type_id::UINT8: return num_values > 128 ? type_id::INT16 : type_id::INT8;
+    case type_id::UINT16: return num_values > 32'768 ? type_id::INT32 : type_id::INT16;
+    case type_id::UINT32: return type_id::INT32;
+    case type_id::UINT64: return type_id::INT64;
+    default: return found;
+  }
+}
+
+std::unique_ptr<cudf::column> indices(column_importer const& importer, import_level const& level)
+{
+  auto const found  = index_type(*level.types.schema);
+  auto const wanted = signed_type(found, level.array.dictionary->length);
+  auto const size   = level.rows.storage_size();
+  auto const as_they =
+    cudf::size_of(cudf::data_type{found}) == cudf::size_of(cudf::data_type{wanted});
+  if (as_they) { return importer.flat_column(wanted, size, import_values(importer, level).data); }
+  auto const width = level.type().element_bits / 8;
+  auto const* first =
+    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
+  return importer.flat_column(
+    wanted, size, cast_values(first, level.rows.num_rows(), found, wanted, importer.where()));
+}
+
+/// The values of a dictionary; those of one of dictionaries are looked up, as libcudf has no such.
+std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
+                                          import_level const& level)
+{
+  auto const& values = *level.array.dictionary;
+  auto keys          = importer.column(
+    {level.types.children[0], values, {values.offset, values.length, 0}, level.path});
+  return keys->type().id() == type_id::DICTIONARY32
+           ? decode_dictionary(keys->view(), level.path, importer.where())
+           : std::move(keys);
+}
+
+}  // namespace
+
+bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
+{
+  auto const& keys = *array.dictionary;
+  // Those without a mask may have nulls below.
+  return has_mask(keys) || keys.dictionary != nullptr ||
+         num_buffers(types.children[0].type.layout) == 0;
+}
+
+column_parts import_dictionary(column_importer const& importer,
+                               import_level const& level,
+                               row_mask const& mask)
+{
+  auto result = column_parts{importer.no_buffer(), {}};
+  auto codes  = indices(importer, level);
+  auto keys   = import_keys(importer, level);
+  if (keys->type().id() == type_id::EMPTY) {
+    auto const rows = level.rows.num_rows();
+    result.mask     = mask_buffer{zeros(bytes_for_bits(rows), importer.where()), rows};
+  } else if (keys->null_count() > 0) {
+    auto made   = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.where());
+    codes       = std::move(made.indices);
+    keys        = std::move(made.keys);
+    result.mask = mask_buffer{std::move(made.mask), made.null_count};
+  }
+  result.children.push_back(std::move(codes));
+  result.children.push_back(std::move(keys));
+  return result;
+}
+
+}  // namespace cudf_arrow_bridge::detail
