@@ -98,7 +98,7 @@ REMOVALS = [
     ),
     Removal(
         "source_array.cpp",
-        "if (!on_host) { wait_for_producer(*array, stream); }",
+        "wait_for_producer(*array, stream);",
         "wait on import",
     ),
     Removal("source_array.cpp", "status != cudaSuccess", "refused events are told", "false"),
@@ -122,7 +122,7 @@ REMOVALS = [
     ),
     Removal(
         "tree_copy.cpp",
-        "if (!from_host_ && !ends_.empty()) { RMM_CUDA_TRY("
+        "if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY("
         "cudaStreamSynchronize(where_.stream.get())); }",
         "wait for the sizes of strings",
     ),
@@ -274,6 +274,27 @@ REMOVALS = [
         "true",
     ),
     Removal("release_queue.cpp", "--other->left == 0", "who drains wakes", "false"),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));",
+        "tensors wait for the array",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(tree->ready.record(stream));",
+        "record after columns are copied to a tensor",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(cudaEventSynchronize(*event_of(*memory_->get())));",
+        "wait for readers of tensors without streams",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "tree_->ready.record(producer)",
+        "record on the stream of a tensor's producer",
+        "cudaSuccess",
+    ),
 ]
 
 
