@@ -274,27 +274,6 @@ REMOVALS = [
         "true",
     ),
     Removal("release_queue.cpp", "--other->left == 0", "who drains wakes", "false"),
-    Removal(
-        "tensor_export.cpp",
-        "RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));",
-        "tensors wait for the array",
-    ),
-    Removal(
-        "tensor_export.cpp",
-        "RMM_CUDA_TRY(tree->ready.record(stream));",
-        "record after columns are copied to a tensor",
-    ),
-    Removal(
-        "tensor_export.cpp",
-        "RMM_CUDA_TRY(cudaEventSynchronize(*event_of(*memory_->get())));",
-        "wait for readers of tensors without streams",
-    ),
-    Removal(
-        "tensor_import.cpp",
-        "tree_->ready.record(producer)",
-        "record on the stream of a tensor's producer",
-        "cudaSuccess",
-    ),
 ]
 
 
