@@ -143,6 +143,55 @@ REMOVALS = [
         "its place outlives a failed wait",
     ),
     Removal("read_back.cpp", "place->leave();", "its place is freed"),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));",
+        "consumers of tensors wait",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "on_device(view_.location)",
+        "on the memory's device",
+        "on_device(memory_location{})",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(cudaEventSynchronize(*event_of(*memory_->get())));",
+        "hosts wait for tensors",
+    ),
+    Removal("tensor_export.cpp", "wait_on(stream, source);", "copies of tensors wait"),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(tree->ready.record(stream));",
+        "copies of tensors are recorded",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "if (!where_.host) { wait_on(where_.stream, array_); }",
+        "counts of nulls wait",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "on_device(location)",
+        "tensors are copied on their device",
+        "on_device(memory_location{})",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "tree_->ready.record(producer)",
+        "imports of tensors wait",
+        "cudaSuccess",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "(void)cudaGetLastError();",
+        "a refused producer leaves no error behind",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "guard.emplace(rmm::cuda_device_id{static_cast<int>(tree_->location.device_id)});",
+        "producers are recorded on their device",
+    ),
     Removal("staging.cpp", "pass(stream);", "pinned memory waits for its copies"),
     Removal("staging.cpp", "finish();", "pinned memory goes back"),
     Removal(
