@@ -98,7 +98,7 @@ REMOVALS = [
     ),
     Removal(
         "source_array.cpp",
-        "if (!on_host) { wait_for_producer(*array, stream); }",
+        "wait_for_producer(*array, stream);",
         "wait on import",
     ),
     Removal("source_array.cpp", "status != cudaSuccess", "refused events are told", "false"),
@@ -122,7 +122,7 @@ REMOVALS = [
     ),
     Removal(
         "tree_copy.cpp",
-        "if (!from_host_ && !ends_.empty()) { RMM_CUDA_TRY("
+        "if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY("
         "cudaStreamSynchronize(where_.stream.get())); }",
         "wait for the sizes of strings",
     ),
