@@ -122,6 +122,7 @@ cdef class ImportCall:
         self.schema = schema_from_capsule(schema)
         self.array = device_array_from_capsule(array)
         self.options.copy = options.copy
+        self.options.sanitize = options.sanitize
         if options.validate == "full":
             self.options.validate = _core.validation.full
         self.stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)

@@ -135,11 +135,13 @@ def _frame(parts: FrameParts, how: ExportOptions) -> DeviceArray:
 
 def _reexport(source: Source, how: ExportOptions) -> DeviceArray:
     """Export what another library holds, under the names it came with."""
+    # It goes on to somebody who takes what Arrow allows.
+    options = ImportOptions(sanitize=False)
     if source.kind(None) == "table":
-        columns, num_rows = source.import_table(how.stream, None, ImportOptions())
+        columns, num_rows = source.import_table(how.stream, None, options)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
         return _table(columns, fields, num_rows, schema.metadata or {}, None, how)
-    column = source.import_column(how.stream, None, ImportOptions())
+    column = source.import_column(how.stream, None, options)
     c_schema, array = export_column(column, from_field(source.field()), None, how)
     return DeviceArray(array, c_schema, "column")

@@ -26,6 +26,7 @@ def from_arrow_device(
     kind: Kind | None = None,
     copy: bool = False,
     validate: Validation = "minimal",
+    sanitize: bool = True,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
 
@@ -55,6 +56,11 @@ def from_arrow_device(
         views, run ends, indices of dictionaries, null counts, and that strings and names are UTF-8.
         Memory of a device is copied to the host for that, which waits. How large a buffer is no
         Arrow struct says; there the producer is trusted in any case.
+    sanitize : bool
+        Leave nested columns as libcudf expects them: null wherever a struct above is null, and
+        null lists and strings empty. Masks are rewritten and lists and strings copied for that, but
+        only where the producer left something else. False for producers known to be clean, which
+        saves looking (on a GPU, waiting for what was seen).
 
     Returns
     -------
@@ -74,7 +80,7 @@ def from_arrow_device(
     """
     if to not in ("cudf", "pylibcudf"):
         raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
-    options = ImportOptions(copy, validate)
+    options = ImportOptions(copy, validate, sanitize)
     resolved = resolve_stream(stream)
     source = open_source(obj)
     if source.kind(kind) == "table":

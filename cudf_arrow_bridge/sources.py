@@ -35,6 +35,7 @@ class ImportOptions:
 
     copy: bool = False
     validate: Validation = "minimal"
+    sanitize: bool = True
 
     def __post_init__(self) -> None:
         if self.validate not in get_args(Validation):

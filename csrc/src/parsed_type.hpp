@@ -31,8 +31,10 @@ struct parsed_tree {
 /**
  * @brief Parses one level of a schema.
  *
- * @throws std::invalid_argument for a released schema, a format string that the specification does
- *   not know, or children that do not go with it
+ * @throws std::invalid_argument for a format string that the specification does not know, or
+ *   children that do not go with it
+ *
+ * @param schema Schema that has passed `check_structure`
  */
 parsed_type parse_type(ArrowSchema const& schema);
 

@@ -29,7 +29,7 @@ lead lead_of(std::uint8_t byte)
   return {4};
 }
 
-bool is_ascii(std::byte const* bytes)
+bool is_ascii(char const* bytes)
 {
   std::uint64_t word;
   std::memcpy(&word, bytes, sizeof word);
@@ -38,23 +38,40 @@ bool is_ascii(std::byte const* bytes)
 
 }  // namespace
 
-bool is_utf8(std::span<std::byte const> bytes) noexcept
+std::size_t utf8_prefix(std::string_view text) noexcept
 {
-  auto const at = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
-  for (std::size_t i = 0; i < bytes.size();) {
-    if (bytes.size() - i >= 8 && is_ascii(&bytes[i])) {
+  auto const at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  auto i        = std::size_t{0};
+  while (i < text.size()) {
+    if (text.size() - i >= 8 && is_ascii(&text[i])) {
       i += 8;
       continue;
     }
     auto const [others, least, most] = lead_of(at(i));
-    if (others >= bytes.size() - i) { return false; }
-    if (others > 0 && (at(i + 1) < least || at(i + 1) > most)) { return false; }
-    for (std::size_t k = 2; k <= others; ++k) {
-      if ((at(i + k) & 0xc0) != 0x80) { return false; }
+    if (others >= text.size() - i) { break; }
+    if (others > 0 && (at(i + 1) < least || at(i + 1) > most)) { break; }
+    auto followed = std::size_t{2};
+    while (followed <= others && (at(i + followed) & 0xc0) == 0x80) {
+      ++followed;
     }
+    if (followed <= others) { break; }
     i += 1 + others;
   }
-  return true;
+  return i;
+}
+
+std::string to_utf8(std::string_view text)
+{
+  static constexpr auto digits = std::string_view{"0123456789abcdef"};
+  auto result                  = std::string{};
+  for (;;) {
+    auto const size = utf8_prefix(text);
+    result += text.substr(0, size);
+    if (size == text.size()) { return result; }
+    auto const byte = static_cast<unsigned char>(text[size]);
+    result += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+    text.remove_prefix(size + 1);
+  }
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <string>
+#include <string_view>
 
 namespace cudf_arrow_bridge::detail {
 
-/// @return Whether bytes are UTF-8: no code point in more bytes than it needs, no half of a
-///   surrogate pair, none beyond U+10FFFF
-bool is_utf8(std::span<std::byte const> bytes) noexcept;
+/// @return How many bytes the text has, from its start on, before the first that is not UTF-8
+[[nodiscard]] std::size_t utf8_prefix(std::string_view text) noexcept;
+
+/// @return Whether a text is UTF-8 throughout
+[[nodiscard]] inline bool is_utf8(std::string_view text) noexcept
+{ return utf8_prefix(text) == text.size(); }
+
+/// The text with each byte that is not UTF-8 written as `\xNN`, as messages need it.
+[[nodiscard]] std::string to_utf8(std::string_view text);
 
 }  // namespace cudf_arrow_bridge::detail

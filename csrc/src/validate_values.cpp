@@ -35,7 +35,6 @@ class level_checker {
 
   void check() const
   {
-    check_name();
     if (rows_.size == 0) { return; }
     check_null_count();
     switch (types_.type.layout) {
@@ -71,15 +70,6 @@ class level_checker {
       static_cast<std::byte const*>(array_.buffers[buffer]) + (rows_.begin + row) * width, width);
   }
 
-  void check_name() const
-  {
-    auto const* name = types_.schema->name;
-    if (name == nullptr) { return; }
-    if (!is_utf8({reinterpret_cast<std::byte const*>(name), std::strlen(name)})) {
-      fail_invalid(path_, "a field name found that is not UTF-8");
-    }
-  }
-
   void check_null_count() const
   {
     auto const whole = rows_.begin == array_.offset && rows_.size == array_.length;
@@ -95,7 +85,9 @@ class level_checker {
 
   void check_text(std::span<std::byte const> bytes, std::int64_t row) const
   {
-    if (!is_utf8(bytes)) { fail_row(row, "a string found that is not UTF-8"); }
+    if (!is_utf8({reinterpret_cast<char const*>(bytes.data()), bytes.size()})) {
+      fail_row(row, "a string found that is not UTF-8");
+    }
   }
 
   void check_offsets() const

@@ -13,7 +13,7 @@ namespace {
 bool is_utf8(std::string const& text)
 {
   auto const bytes = std::vector<char>(text.begin(), text.end());
-  return detail::is_utf8(std::as_bytes(std::span{bytes}));
+  return detail::is_utf8({bytes.data(), bytes.size()});
 }
 
 /// The bytes of a code point, by the definition; also of those that are none.

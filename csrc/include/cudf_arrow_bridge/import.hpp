@@ -35,6 +35,12 @@ struct import_options {
   /// Checks of the contents; Arrow's structs say nothing of how large buffers are, so a producer is
   /// trusted in that whatever is asked for.
   validation validate{validation::minimal};
+  /// Leave nested columns as libcudf expects them: nulls of a struct pushed into its children's
+  /// masks, null lists and strings empty. Only masks are rewritten for the former, and nothing
+  /// where the producer left it so; lists and strings are copied where a null one is not empty.
+  /// Turn it off for producers that are known to be clean, which saves looking: at the lengths of
+  /// null strings and lists, and on a GPU waiting for what was seen.
+  bool sanitize{true};
 };
 
 /**

@@ -17,9 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <stdexcept>
-#include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
 namespace {
@@ -102,6 +100,13 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
   return fill_later(bytes, where, [=](placement const& on_host) {
     return host::widen_halves(halves, size, on_host);
   });
+}
+
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
+  return fill_later(
+    bytes, where, [=](placement const& on_host) { return host::gather_strided(range, on_host); });
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
