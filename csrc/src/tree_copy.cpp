@@ -25,12 +25,12 @@ void view_node(array_tree& tree,
                parsed_tree const& types,
                ArrowArray const& array)
 {
-  auto const& type = types.type;
-  auto node        = array_node{};
-  node.layout      = type.layout;
-  node.length      = array.length;
-  node.null_count  = array.null_count;
-  node.offset      = array.offset;
+  auto const& type       = types.type;
+  auto node              = array_node{};
+  node.layout            = type.layout;
+  node.length            = array.length;
+  node.null_count        = array.null_count;
+  node.offset            = array.offset;
   auto const num_buffers = static_cast<std::size_t>(array.n_buffers);
   if (node.layout == array_layout::views) { node.view_buffers.resize(num_buffers); }
   for (std::size_t i = 0; i < num_buffers; ++i) { node.buffer(i) = array.buffers[i]; }
@@ -65,10 +65,11 @@ class tree_copier {
   {
     auto const start = from.offset + begin;
     auto node        = from;
-    // Runs are copied whole, so their rows stay where they are among them.
-    node.offset      = from.layout == array_layout::runs ? start : start % 8;
-    node.length      = size;
-    node.converted   = {true, true, true};
+    // Runs are copied whole, so their rows stay where they are among them. Of no rows there need be
+    // no buffer either, so none is kept before them.
+    node.offset    = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
+    node.length    = size;
+    node.converted = {true, true, true};
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
     auto const first = start - node.offset;
     auto const count = size + node.offset;
