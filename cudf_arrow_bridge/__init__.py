@@ -7,10 +7,14 @@ _load.load_libraries()
 
 from cudf_arrow_bridge import _build_info  # noqa: E402
 from cudf_arrow_bridge.accessors import install_protocol, register_when_imported  # noqa: E402
-from cudf_arrow_bridge.device_array import BufferInfo, DeviceArray, DeviceType  # noqa: E402
+from cudf_arrow_bridge.device_array import BufferInfo, DeviceArray  # noqa: E402
 from cudf_arrow_bridge.exporting import to_arrow_device  # noqa: E402
 from cudf_arrow_bridge.importing import from_arrow_device  # noqa: E402
-from cudf_arrow_bridge.residency import has_gpu  # noqa: E402
+from cudf_arrow_bridge.residency import DeviceType, has_gpu  # noqa: E402
+from cudf_arrow_bridge.tensors import (  # noqa: E402
+    from_cuda_array_interface,
+    from_dlpack,
+)
 
 __version__ = _build_info.VERSION
 
@@ -20,6 +24,8 @@ __all__ = [
     "DeviceType",
     "__version__",
     "from_arrow_device",
+    "from_cuda_array_interface",
+    "from_dlpack",
     "has_gpu",
     "install_protocol",
     "to_arrow_device",

@@ -13,7 +13,7 @@ from ._export import export_column, export_table
 from ._frames_loader import load_frames
 from .device_array import DeviceArray
 from .metadata import ColumnMetadata, from_field
-from .sources import Source, open_source
+from .sources import ImportOptions, Source, open_source
 from .streams import Stream, resolve_stream
 
 if TYPE_CHECKING:
@@ -135,11 +135,13 @@ def _frame(parts: FrameParts, how: ExportOptions) -> DeviceArray:
 
 def _reexport(source: Source, how: ExportOptions) -> DeviceArray:
     """Export what another library holds, under the names it came with."""
+    # It goes on to somebody who takes what Arrow allows.
+    options = ImportOptions(sanitize=False)
     if source.kind(None) == "table":
-        columns, num_rows = source.import_table(how.stream, None, False)
+        columns, num_rows = source.import_table(how.stream, None, options)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
         return _table(columns, fields, num_rows, schema.metadata or {}, None, how)
-    column = source.import_column(how.stream, None, False)
+    column = source.import_column(how.stream, None, options)
     c_schema, array = export_column(column, from_field(source.field()), None, how)
     return DeviceArray(array, c_schema, "column")

@@ -7,13 +7,13 @@ namespace cudf_arrow_bridge::detail {
 
 /// What the buffers of an array are, in Arrow's order.
 enum class array_layout : std::int8_t {
-  null,        ///< none
-  fixed,       ///< validity, data
-  offsets32,   ///< validity, 32-bit offsets
-  offsets64,   ///< validity, 64-bit offsets
-  string32,    ///< validity, 32-bit offsets, data
-  string64,    ///< validity, 64-bit offsets, data
-  validity,    ///< validity alone; children row by row
+  null,          ///< none
+  fixed,         ///< validity, data
+  offsets32,     ///< validity, 32-bit offsets
+  offsets64,     ///< validity, 64-bit offsets
+  string32,      ///< validity, 32-bit offsets, data
+  string64,      ///< validity, 64-bit offsets, data
+  validity,      ///< validity alone; children row by row
   fixed_lists,   ///< validity alone; a fixed number of child rows for each row
   views,         ///< validity, views, any number of data buffers, the sizes of these
   list_views32,  ///< validity, 32-bit offsets, 32-bit sizes
@@ -49,6 +49,5 @@ constexpr std::int64_t offset_width(array_layout layout) noexcept
            ? 8
            : 4;
 }
-
 
 }  // namespace cudf_arrow_bridge::detail

@@ -88,8 +88,8 @@ column_parts import_list_views(column_importer const& importer,
                                     level.rows.num_rows(),
                                     mask,
                                     element.length},
-                                level.path,
-                                importer.where());
+                                   level.path,
+                                   importer.where());
   auto elements = column(lists.first, lists.num_elements);
   if (lists.elements != nullptr) {
     elements = gather_rows(elements->view(), lists.elements->view(), path, importer.where());

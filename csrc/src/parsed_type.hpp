@@ -38,6 +38,9 @@ struct parsed_tree {
  */
 parsed_type parse_type(ArrowSchema const& schema);
 
+/// @return What errors call a child: a field by its name, the element of a list "[]"
+char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child);
+
 /// @return The type of a dictionary's indices, which its own format string says
 cudf::type_id index_type(ArrowSchema const& schema);
 

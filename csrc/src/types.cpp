@@ -63,8 +63,8 @@ constexpr auto rows = std::to_array<type_row>({
   {"decimal32", "d:", type_id::DECIMAL32, zero_copy, zero_copy, "precision kept"},
   {"decimal64", "d:", type_id::DECIMAL64, zero_copy, zero_copy, "precision kept"},
   {"decimal128", "d:", type_id::DECIMAL128, zero_copy, zero_copy, "precision kept"},
-  {"string", "u", type_id::STRING, zero_copy, zero_copy, "32-bit offsets"},
-  {"large_string", "U", type_id::STRING, zero_copy, zero_copy, "64-bit offsets"},
+  {"string", "u", type_id::STRING, zero_copy, zero_copy, "32-bit offsets", "last offset"},
+  {"large_string", "U", type_id::STRING, zero_copy, zero_copy, "64-bit offsets", "last offset"},
   {"list", "+l", type_id::LIST, zero_copy, zero_copy, ""},
   {"struct", "+s", type_id::STRUCT, zero_copy, zero_copy, ""},
   {"dictionary",
@@ -98,15 +98,28 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    "cuDF has no such type"},
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"binary", "z", type_id::LIST, unsupported, zero_copy, "lists of bytes"},
+  {"binary", "z", type_id::LIST, unsupported, zero_copy, "lists of bytes", "last offset"},
   {"large_binary",
    "Z",
    type_id::LIST,
    unsupported,
    converted,
-   "lists of bytes; offsets narrowed to 32 bits, bytes shared"},
-  {"binary_view", "vz", type_id::LIST, unsupported, converted, "lists of bytes; copied together"},
-  {"string_view", "vu", type_id::STRING, unsupported, converted, "bytes copied together"},
+   "lists of bytes; offsets narrowed to 32 bits, bytes shared",
+   "first and last offset"},
+  {"binary_view",
+   "vz",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "lists of bytes; copied together",
+   "size of the data"},
+  {"string_view",
+   "vu",
+   type_id::STRING,
+   unsupported,
+   converted,
+   "bytes copied together",
+   "size of the data"},
   {"fixed_size_binary",
    "w:",
    type_id::LIST,
@@ -118,14 +131,22 @@ constexpr auto rows = std::to_array<type_row>({
    type_id::LIST,
    unsupported,
    converted,
-   "offsets narrowed to 32 bits, elements shared"},
-  {"list_view", "+vl", type_id::LIST, unsupported, converted, "offsets made, elements gathered"},
+   "offsets narrowed to 32 bits, elements shared",
+   "first and last offset"},
+  {"list_view",
+   "+vl",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made; elements gathered, in host memory shared if in order",
+   "number of elements"},
   {"large_list_view",
    "+vL",
    type_id::LIST,
    unsupported,
    converted,
-   "offsets made, elements gathered"},
+   "offsets made; elements gathered, in host memory shared if in order",
+   "number of elements"},
   {"fixed_size_list",
    "+w:",
    type_id::LIST,
@@ -140,7 +161,8 @@ constexpr auto rows = std::to_array<type_row>({
    type_id::EMPTY,
    unsupported,
    converted,
-   "a column of its values, each repeated"},
+   "a column of its values, each repeated",
+   "last run end"},
 });
 
 /// A format that ends in a colon stands for all its parameters.
@@ -255,6 +277,17 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
           layout_of(view),
           view.layout.element_size_bits[1],
           view.layout.child_size_elements};
+}
+
+char const* detail::name_of_child(ArrowSchema const& schema,
+                                  array_layout layout,
+                                  std::int64_t child)
+{
+  switch (layout) {
+    case array_layout::validity:
+    case array_layout::runs: return schema.children[child]->name;
+    default: return "[]";
+  }
 }
 
 cudf::type_id detail::index_type(ArrowSchema const& schema)

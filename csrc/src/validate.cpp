@@ -168,11 +168,10 @@ parsed_tree check_tree(ArrowSchema const& schema,
   check_width(type, array, path);
   check_buffers(type, array, path);
 
-  auto const is_list = type.column.id() == cudf::type_id::LIST;
   result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
-    auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
+    auto const child_path    = column_path{path, name_of_child(schema, type.layout, i)};
     auto const child_rows    = type.layout == array_layout::validity ? rows : 0;
     result.children.push_back(check_tree(child_schema, *array.children[i], child_rows, child_path));
     check_child_rows(type, array, *array.children[i], child_path);
@@ -228,7 +227,6 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 {
   auto const& type     = types.type;
-  auto const is_list   = type.column.id() == cudf::type_id::LIST;
   auto const check_end = [&] { return check_offsets(array, offset_width(type.layout), path); };
   switch (type.layout) {
     case array_layout::offsets32:
@@ -250,7 +248,7 @@ void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child = types.children[static_cast<std::size_t>(i)];
     validate_offsets(
-      child, *array.children[i], column_path{path, is_list ? "[]" : child.schema->name});
+      child, *array.children[i], column_path{path, name_of_child(*types.schema, type.layout, i)});
   }
 }
 
