@@ -63,7 +63,7 @@ offset_ends read_ends(void const* offsets,
                       placement const& where)
 {
   return where.host ? host::read_ends(offsets, size, width)
-                    : device::read_ends(offsets, size, width, where.stream);
+                    : device::read_ends(offsets, size, width, where);
 }
 
 rmm::device_buffer narrow_offsets(void const* offsets,

@@ -19,6 +19,7 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 rmm::device_buffer narrow_offsets(void const* offsets,
                                   std::int64_t count,
