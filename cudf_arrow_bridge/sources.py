@@ -101,13 +101,19 @@ class Source:
         return as_field(self.schema_capsule)
 
 
-def _device_array(obj: Any) -> tuple[object, object]:
-    schema, array = obj.__arrow_c_device_array__()
+def _pair(answer: Any) -> tuple[object, object]:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise TypeError(f"{answer!r} found, a pair of PyCapsules expected")
+    schema, array = answer
     return schema, array
 
 
+def _device_array(obj: Any) -> tuple[object, object]:
+    return _pair(obj.__arrow_c_device_array__())
+
+
 def _host_array(obj: Any) -> tuple[object, object]:
-    schema, array = obj.__arrow_c_array__()
+    schema, array = _pair(obj.__arrow_c_array__())
     return schema, device_array_capsule_from_array(array)
 
 

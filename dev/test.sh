@@ -57,9 +57,18 @@ for sanitizers in address,undefined thread; do
   cmake -S . -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
     -DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON -DCUDF_ARROW_BRIDGE_SANITIZE="$sanitizers" \
     -DPython_EXECUTABLE="$PWD/.venv/bin/python"
-  cmake --build "$tree" --target cudf_arrow_bridge_tests cudf_arrow_bridge_sim_tests
+  cmake --build "$tree" --target \
+    cudf_arrow_bridge_tests cudf_arrow_bridge_sim_tests cudf_arrow_bridge_fuzz
   ctest --test-dir "$tree" --output-on-failure --no-tests=error
 done
+
+step "Hostile structs"
+fuzz=build/address-undefined/csrc/tests/fuzz/cudf_arrow_bridge_fuzz
+seed=$(date +%s)
+for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do
+  "$fuzz" --seconds 60 --seed "$run$seed" &
+done
+for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do wait -n; done
 
 step "Python tests"
 pytest

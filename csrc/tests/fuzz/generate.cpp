@@ -193,7 +193,7 @@ class generator {
     target_.link(made);
     made.schema.flags = has_mask || (nullable && random_.percent(50)) ? ARROW_FLAG_NULLABLE : 0;
     (void)fill_buffers(target_, format, made.array);
-    if (format.kind == layout::run_end && made.array.length > 0) {
+    if (format.kind == layout::run_end) {
       fill_run_ends(target_, made.array, parse_format(made.schemas[0]->format));
     }
     if (format.kind == layout::null) {

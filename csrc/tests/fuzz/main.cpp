@@ -38,7 +38,9 @@ ArrowDeviceArray on_cpu()
 
 trial draw_trial(random_source& random)
 {
-  auto drawn         = trial{};
+  auto drawn             = trial{};
+  drawn.options.sanitize = random.percent(70);
+  if (random.percent(30)) { drawn.options.validate = validation::full; }
   drawn.as_table     = random.percent(40);
   drawn.options.copy = random.percent(20);
   if (random.percent(10)) { drawn.news_until_failure = random.below(40); }
@@ -55,7 +57,9 @@ bool is_supported(tree& target)
 /// What a producer may say must arrive as it was said.
 outcome import_valid(tree& target)
 {
-  auto const ended = import_once(target, on_cpu(), {});
+  auto how = trial{};
+  if (target.random.percent(50)) { how.options.validate = validation::full; }
+  auto const ended = import_once(target, on_cpu(), how);
   auto const right = is_supported(target) ? outcome::equal : outcome::refused_type;
   if (ended == outcome::imported) { throw finding{"a valid array that nanoarrow does not read"}; }
   if (ended != right) { throw finding{"a valid array refused, or not refused: " + last_refusal()}; }
@@ -69,7 +73,8 @@ outcome import_mutated(tree& target)
   for (auto changes = 1 + random.below(most_changes); changes > 0; --changes) {
     mutate(target, device);
   }
-  auto const how = draw_trial(random);
+  auto how = draw_trial(random);
+  if (target.is_spoiled) { how.options.validate = validation::full; }
   return provide(target) ? import_once(target, device, how) : outcome::not_provided;
 }
 

@@ -140,7 +140,8 @@ class mutator {
                                                        &mutator::change_metadata,
                                                        &mutator::change_flags,
                                                        &mutator::change_device,
-                                                       &mutator::misalign});
+                                                       &mutator::misalign,
+                                                       &mutator::spoil_contents});
     (this->*random_.pick(steps))();
   }
 
@@ -329,6 +330,35 @@ class mutator {
       std::memcpy(memory + by, kept.memory, kept.size);
       address = target_.pool.add_alias(memory + by, kept);
     }
+  }
+
+  /// One number of those that refer to something else, in a copy of its buffer.
+  void spoil_contents()
+  {
+    if (node_.buffers.empty()) { return; }
+    auto& address   = random_.pick(node_.buffers);
+    auto const* was = target_.pool.find(address);
+    if (was == nullptr || was->memory == nullptr || was->size < 4) { return; }
+    auto const kept = *was;
+    if (kept.kind != content::offsets && kept.kind != content::indices &&
+        kept.kind != content::run_ends && kept.kind != content::list_views &&
+        kept.kind != content::views) {
+      return;
+    }
+    auto const width = std::min<std::int64_t>(kept.row_bits / 8, 8);
+    auto* memory     = target_.pool.rows(
+      kept.kind, kept.row_bits, kept.first_row, kept.end_row, &address);
+    std::memcpy(memory, kept.memory, kept.size);
+    auto const count = static_cast<std::int64_t>(kept.size) / width;
+    auto value       = number_near(random_.below(70));
+    if (kept.kind == content::offsets && node_.arrays.empty()) {
+      // What lies behind the last offset of strings, nobody can tell.
+      auto last = std::int64_t{0};
+      std::memcpy(&last, kept.memory + (count - 1) * width, static_cast<std::size_t>(width));
+      value = random_.below(last + 4) - 3;
+    }
+    std::memcpy(memory + random_.below(count) * width, &value, static_cast<std::size_t>(width));
+    target_.is_spoiled = true;
   }
 
   tree& target_;

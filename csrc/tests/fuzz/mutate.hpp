@@ -10,7 +10,7 @@ namespace cudf_arrow_bridge::fuzz {
 /**
  * @brief Changes one thing, at random, of what a producer says: mostly for the worse.
  *
- * Buffers' contents stay as they are.
+ * Contents of buffers are changed only where they refer to something whose size is known.
  *
  * @param target Tree to change, which `tree::restore` undoes
  * @param device What the device struct says besides the array

@@ -85,6 +85,7 @@ void tree::restore()
     copy_into(n.arrays, was.arrays);
   }
   pool.truncate(saved_blocks_);
+  is_spoiled            = false;
   num_released          = 0;
   num_children_released = 0;
 }

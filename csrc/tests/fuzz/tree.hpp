@@ -51,6 +51,7 @@ class tree {
   memory_pool pool;
   std::vector<std::unique_ptr<node>> nodes;  ///< the root first
   std::int64_t num_levels{0};                ///< met on the way through all children, if valid
+  bool is_spoiled{false};                    ///< whether only full validation finds out all
   bool is_readable{true};                    ///< by nanoarrow, as far as memory goes
   int num_released{0};                       ///< calls of the root's release
   int num_children_released{0};  ///< calls of any other release, nobody's but the root's
