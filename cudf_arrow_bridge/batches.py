@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pylibcudf as plc
 
+from .empty import empty
 from .exporting import is_cudf
 from .incoming_stream import IncomingStream, open_stream, speaks_stream
 from .residency import has_gpu
-from .sources import Source, speaks_array
+from .sources import speaks_array
 from .streams import Stream
 
 __all__ = ["pieces"]
@@ -66,22 +68,15 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
         del computed
 
 
-class _Handed:
-    """One array of a foreign stream, as `parts_of` takes it."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def __arrow_c_device_array__(
-        self, requested_schema: object | None = None, **kwargs: Any
-    ) -> tuple[object, object]:
-        return self._source.schema_capsule, self._source.array_capsule
-
-
 def _arrays(stream: IncomingStream) -> Iterator[Any]:
+    any_batch = False
     for source in stream:
-        yield _Handed(source)
+        any_batch = True
+        # An export reads the schema, which spends its capsule.
+        yield replace(source, schema_capsule=stream.schema.__arrow_c_schema__())
         del source
+    if not any_batch:
+        yield empty(stream.schema)
 
 
 def _row_groups(path: str, stream: Stream) -> Iterator[Any]:
@@ -103,4 +98,4 @@ def _row_groups_on_host(path: str) -> Iterator[Any]:
         for group in range(file.num_row_groups):
             yield from file.read_row_group(group).to_batches()
         if file.num_row_groups == 0:
-            yield from file.schema_arrow.empty_table().to_batches()
+            yield empty(file.schema_arrow)

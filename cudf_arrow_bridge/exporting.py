@@ -102,7 +102,7 @@ def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
     Parameters
     ----------
     obj, preserve_index
-        As in `to_arrow_device`.
+        As in `to_arrow_device`, or an array of a stream.
     stream
         Where an index that is made for the occasion is made, and foreign arrays are imported.
     """
@@ -113,7 +113,7 @@ def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
         return Parts(obj.columns(), [], obj.num_rows(), {}, "table", (), (obj,))
     if is_cudf(obj):
         return load_frames().disassemble(obj, preserve_index, stream)
-    return parts_of_source(open_source(obj), stream)
+    return _parts_of_source(obj if isinstance(obj, Source) else open_source(obj), stream)
 
 
 def is_cudf(obj: Any) -> bool:
@@ -122,7 +122,7 @@ def is_cudf(obj: Any) -> bool:
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-def parts_of_source(source: Source, stream: Stream) -> Parts:
+def _parts_of_source(source: Source, stream: Stream) -> Parts:
     """Import what another library holds, to be exported under the names it came with."""
     if source.kind(None) == "table":
         columns, num_rows = source.import_table(stream, None, False)
