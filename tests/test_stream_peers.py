@@ -47,7 +47,7 @@ def stream(max_rows=9):
         pytest.param(lambda s: pa.table(nanoarrow.ArrayStream(s)), id="nanoarrow"),
         pytest.param(lambda s: pa.table(nanoarrow.c_array_stream(StreamOnly(s))), id="nanoarrow C"),
         pytest.param(lambda s: polars.DataFrame(StreamOnly(s)).to_arrow(), id="polars"),
-        pytest.param(lambda s: in_duckdb(StreamOnly(s)), id="duckdb"),
+        pytest.param(lambda s: in_duckdb(s), id="duckdb"),
     ],
 )
 @pytest.mark.parametrize("max_rows", [1, 9, None])
@@ -62,7 +62,7 @@ def in_duckdb(handed):
 
 
 def test_duckdb_computes_on_a_stream():
-    handed = StreamOnly(stream())
+    handed = stream()
     ((total,),) = duckdb.sql("select sum(number) from handed").fetchall()
     assert total == sum(n or 0 for n in BATCH["number"].to_pylist())
     assert handed is not None

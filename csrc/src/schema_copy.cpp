@@ -19,6 +19,15 @@ using detail::schema_tree;
 
 std::string_view text(char const* value) { return value == nullptr ? "" : value; }
 
+/// What a child is called in the paths of errors.
+char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
+{
+  auto const format  = text(parent.format);
+  auto const is_list = format == "+l" || format == "+L" || format.starts_with("+v") ||
+                       format.starts_with("+w");
+  return is_list ? "[]" : child.name;
+}
+
 void check_usable(ArrowSchema const& schema, column_path const& path)
 {
   if (schema.release == nullptr || schema.format == nullptr) {
@@ -52,7 +61,7 @@ void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema, colum
   tree.nodes[index].num_children = count;
   for (std::size_t i = 0; i < count; ++i) {
     auto const& child = *schema.children[i];
-    copy(tree, first + i, child, column_path{path, child.name});
+    copy(tree, first + i, child, column_path{path, step_to(schema, child)});
   }
   if (schema.dictionary != nullptr) {
     auto const values            = add_nodes(tree, 1);
@@ -103,7 +112,7 @@ class comparison {
     }
     for (std::int64_t i = 0; i < expected.n_children; ++i) {
       auto const& child = *expected.children[i];
-      check_field(child, *found.children[i], column_path{path, child.name});
+      check_field(child, *found.children[i], column_path{path, step_to(expected, child)});
     }
     if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
       fail_invalid(path,
