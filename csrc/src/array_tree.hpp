@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "array_layout.hpp"
 #include "events.hpp"
 #include "struct_block.hpp"
 
@@ -19,16 +20,6 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What the buffers of a node are, in Arrow's order.
-enum class array_layout : std::int8_t {
-  null,       ///< none
-  fixed,      ///< validity, data
-  offsets32,  ///< validity, 32-bit offsets
-  string32,   ///< validity, 32-bit offsets, data
-  string64,   ///< validity, 64-bit offsets, data
-  validity    ///< validity alone
-};
-
 /// One array of an exported tree: exactly what its C struct will say.
 struct array_node : tree_links {
   array_layout layout{array_layout::null};
@@ -38,8 +29,8 @@ struct array_node : tree_links {
   std::array<void const*, 3> buffers{};
   std::array<bool, 3> converted{};
   std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
+  std::int64_t list_size{0};     ///< child rows for each row of fixed lists
 
-  [[nodiscard]] std::int64_t num_buffers() const noexcept;
   void write(ArrowArray& array) const noexcept;
 };
 

@@ -3,6 +3,7 @@
 
 #include "convert_device.hpp"
 #include "convert_host.hpp"
+#include "read_back.hpp"
 
 namespace cudf_arrow_bridge::detail {
 
@@ -30,6 +31,12 @@ rmm::device_buffer cast_values(void const* values,
                     : device::cast_values(values, size, from, to, where);
 }
 
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  return where.host ? host::widen_halves(halves, size, where)
+                    : device::widen_halves(halves, size, where);
+}
+
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
 {
   return where.host
@@ -46,5 +53,26 @@ std::int64_t read_offset(
   auto const* source = static_cast<std::byte const*>(offsets) + index * width;
   return host ? host::read_integer(source, width) : device::read_integer(source, width, stream);
 }
+
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      placement const& where)
+{
+  return where.host ? host::read_ends(offsets, size, width)
+                    : device::read_ends(offsets, size, width, where.stream);
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  return where.host ? host::narrow_offsets(offsets, count, base, where)
+                    : device::narrow_offsets(offsets, count, base, where);
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{ return where.host ? host::count_up(count, step, where) : device::count_up(count, step, where); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The few operations that touch data: each runs on the CPU for host memory and through libcudf's
-/// public algorithms for device memory.
+/// public algorithms for device memory. There they are only enqueued, but for those that return a
+/// number; libcudf's sources were read for it.
 #pragma once
 
 #include <cudf/types.hpp>
@@ -32,8 +33,7 @@ struct bit_range {
 /// Bytes that `bits` bits take.
 constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8; }
 
-/// Bools of one byte each to bits; any byte but 0 is true. On device memory libcudf's algorithm
-/// waits for a count that nobody needs.
+/// Bools of one byte each to bits; any byte but 0 is true.
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
 
 /// Bits to bools of one byte each, 0 or 1.
@@ -52,6 +52,9 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where);
 
+/// Floats of 16 bits, which libcudf has no type for, to floats of 32 bits.
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
+
 /// A copy, for buffers that stand too crooked in memory to be used in place.
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
 
@@ -61,5 +64,26 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where);
 /// One offset of 4 or 8 bytes. On device memory this waits for the copy.
 std::int64_t read_offset(
   void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream);
+
+/// The first and last of some offsets.
+struct offset_ends {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+/// The ends of `size` rows' offsets of 4 or 8 bytes each. On device memory this waits once.
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      placement const& where);
+
+/// Offsets of 64 bits less `base`, as 32 bits.
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where);
+
+/// 0, `step`, twice `step` and so on, as 32 bits.
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_device.hpp"
 
+#include "halves.hpp"
+#include "staging.hpp"
+
 // clang-format off
 #include <variant>  // before libcudf's transform.hpp, which uses it without including it
 // clang-format on
 
+#include <cudf/aggregation.hpp>
+#include <cudf/binaryop.hpp>
 #include <cudf/column/column.hpp>
+#include <cudf/copying.hpp>
+#include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
+#include <cudf/reduction.hpp>
+#include <cudf/table/table.hpp>
 #include <cudf/transform.hpp>
 #include <cudf/unary.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -40,14 +53,22 @@ aligned_mask align(bit_range const& range)
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 { return std::move(*column->release().data); }
 
-}  // namespace
+cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
+{ return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
-rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
+/// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
+template <typename T>
+std::unique_ptr<cudf::column> constant(T value, std::int64_t count, placement const& where)
 {
-  auto const view =
-    cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, size, bools, nullptr, 0};
-  return std::move(*cudf::bools_to_mask(view, where.stream, where.mr).first);
+  // So few bytes CUDA stages before it returns.
+  auto const one  = rmm::device_buffer{&value, sizeof value, where.stream, where.mr};
+  auto const view = flat_view(cudf::type_to_id<T>(), 1, one.data());
+  auto result     = cudf::repeat(
+    cudf::table_view{{view}}, static_cast<cudf::size_type>(count), where.stream, where.mr);
+  return std::move(result->release().front());
 }
+
+}  // namespace
 
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
 {
@@ -76,8 +97,29 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where)
 {
-  auto const view = cudf::column_view{cudf::data_type{from}, size, values, nullptr, 0};
+  auto const view = flat_view(from, size, values);
   return take_data(cudf::cast(view, cudf::data_type{to}, where.stream, where.mr));
+}
+
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  static auto const every_half = [] {
+    auto result = std::array<float, 65'536>{};
+    for (std::uint32_t i = 0; i < result.size(); ++i) {
+      result[i] = half_to_float(static_cast<std::uint16_t>(i));
+    }
+    return result;
+  }();
+  // The bits of a half say where its value is.
+  auto values = rmm::device_buffer{sizeof every_half, where.stream, where.mr};
+  host_upload{values.size(), where.stream}.copy(values.data(), every_half.data(), values.size());
+  auto const table = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());
+  auto gathered    = cudf::gather(cudf::table_view{{table}},
+                                  flat_view(cudf::type_id::UINT16, size, halves),
+                                  cudf::out_of_bounds_policy::DONT_CHECK,
+                                  where.stream,
+                                  where.mr);
+  return take_data(std::move(gathered->release().front()));
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
@@ -87,14 +129,39 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
   return result;
 }
 
-std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
+rmm::device_buffer combine(cudf::binary_operator operation,
+                           cudf::column_view const& left,
+                           cudf::column_view const& right,
+                           cudf::type_id to,
+                           placement const& where)
 {
-  // Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
-  auto value = std::int64_t{0};
-  RMM_CUDA_TRY(cudaMemcpyAsync(
-    &value, source, static_cast<std::size_t>(width), cudaMemcpyDefault, stream.get()));
-  RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-  return width == 4 ? static_cast<std::int32_t>(value) : value;
+  return take_data(
+    cudf::binary_operation(left, right, operation, cudf::data_type{to}, where.stream, where.mr));
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  using cudf::type_id;
+  auto const view   = flat_view(type_id::INT64, count, offsets);
+  auto const narrow = cudf::data_type{type_id::INT32};
+  if (base == 0) { return take_data(cudf::cast(view, narrow, where.stream, where.mr)); }
+  auto const bases = constant(base, count, where);
+  return take_data(cudf::binary_operation(
+    view, bases->view(), cudf::binary_operator::SUB, narrow, where.stream, where.mr));
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{
+  auto const steps = constant(step, count, where);
+  return take_data(cudf::scan(steps->view(),
+                              *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
+                              cudf::scan_type::EXCLUSIVE,
+                              cudf::null_policy::EXCLUDE,
+                              where.stream,
+                              where.mr));
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_host.hpp"
 
+#include "halves.hpp"
+
 #include <cudf/utilities/error.hpp>
 
 #include <bit>
@@ -10,7 +12,7 @@
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-/// Masks are read as words of 32 bits by libcudf, so they are allocated in whole words.
+/// Of libcudf's offsets, and of the words in which it reads masks, which are allocated whole.
 constexpr std::int64_t word_bytes = 4;
 
 rmm::device_buffer allocate(std::int64_t size, placement const& where)
@@ -117,7 +119,21 @@ rmm::device_buffer cast_values(void const* values,
   if (from == type_id::UINT16 && to == type_id::INT32) {
     return scale<std::uint16_t, std::int32_t>(values, size, 1, where);
   }
+  if (from == type_id::INT32 &&
+      (to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS)) {
+    return scale<std::int32_t, std::int64_t>(values, size, 1, where);
+  }
   throw cudf::logic_error{"no such conversion on host memory"};
+}
+
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, where);
+  auto* out   = static_cast<float*>(result.data());
+  for (cudf::size_type i = 0; i < size; ++i) {
+    out[i] = half_to_float(load<std::uint16_t>(halves, i));
+  }
+  return result;
 }
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
@@ -136,5 +152,32 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 
 std::int64_t read_integer(void const* source, std::int64_t width)
 { return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0); }
+
+offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width)
+{
+  return {read_integer(offsets, width),
+          read_integer(static_cast<std::byte const*>(offsets) + size * width, width)};
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  auto result = allocate(count * word_bytes, where);
+  auto* out   = static_cast<std::int32_t*>(result.data());
+  for (std::int64_t i = 0; i < count; ++i) {
+    out[i] = static_cast<std::int32_t>(load<std::int64_t>(offsets, i) - base);
+  }
+  return result;
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{
+  auto result = allocate(count * word_bytes, where);
+  auto* out   = static_cast<std::int32_t*>(result.data());
+  for (std::int64_t i = 0; i < count; ++i) { out[i] = static_cast<std::int32_t>(i * step); }
+  return result;
+}
 
 }  // namespace cudf_arrow_bridge::detail::host

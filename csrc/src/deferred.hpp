@@ -5,6 +5,8 @@
 
 #include <cuda/stream>
 
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -36,6 +38,7 @@ class deferred {
   void finish() noexcept;
 
  private:
+  friend class release_lanes;
   friend class release_queue;
 
   /// The last point of one stream that must be passed.
@@ -49,7 +52,13 @@ class deferred {
   std::mutex mutex_;  ///< of what follows; the event pool's may be taken within, no other
   pooled_event spare_;
   std::vector<passage> passages_;
-  deferred* next_{nullptr};
+
+  // The release queue's, once this is in it.
+  std::size_t num_passed_{0};     ///< of the passages, in their order
+  std::uint64_t number_{0};       ///< of all that was ever queued
+  deferred* next_{nullptr};       ///< in its lane
+  deferred* last_{nullptr};       ///< of its lane, if it is the first there
+  deferred* next_lane_{nullptr};  ///< likewise
 };
 
 }  // namespace cudf_arrow_bridge::detail
