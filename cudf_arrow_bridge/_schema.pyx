@@ -58,7 +58,6 @@ cdef class Schema:
             schema = move(self.schema.to_arrow())
         return schema_to_capsule(schema)
 
-
     @staticmethod
     def copy_of(capsule) -> Schema:
         """Copy the schema in a capsule, which stays as it is."""

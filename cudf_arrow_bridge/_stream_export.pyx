@@ -9,7 +9,6 @@ from libcpp.string cimport string
 from libcpp.utility cimport move
 from pylibcudf.exception_handler cimport libcudf_exception_handler
 
-from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport device_stream_to_capsule, stream_to_capsule
 from cudf_arrow_bridge._core cimport (
     batch_source,

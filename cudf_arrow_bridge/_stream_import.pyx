@@ -72,7 +72,7 @@ cdef class StreamReader:
         raise self._cause(failure)
 
     def _cause(self, failure) -> BaseException:
-        """Return what the producer raised if it is of this process, else what its code stands for."""
+        """Return what a producer of this process raised, or what another's code stands for."""
         if self.reader.get().error_code() == 0:
             return failure
         if self.notes is not None and self.notes.error is not None:

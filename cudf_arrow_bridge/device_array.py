@@ -220,9 +220,7 @@ class DeviceArray:
             An array in CPU memory; of an array that is there already, another handle on it.
         """
         array = self._array.to_host(resolve_stream(stream))
-        return DeviceArray(
-            array, self._arrow_schema, self._kind, self._labels, self._first_row
-        )
+        return DeviceArray(array, self._arrow_schema, self._kind, self._labels, self._first_row)
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""

@@ -8,6 +8,7 @@ table (dictionary/detail/concatenate.cu, 26.10), which ordered categories cannot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pylibcudf as plc
@@ -99,6 +100,6 @@ def _distinct(
     ends = [0]
     for dictionary in dictionaries:
         ends.append(ends[-1] + dictionary.size())
-    bounds = [bound for pair in zip(ends, ends[1:], strict=False) for bound in pair]
+    bounds = [bound for pair in pairwise(ends) for bound in pair]
     (column,) = values.columns()
     return column, plc.copying.slice(positions, bounds, stream)

@@ -112,7 +112,8 @@ def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
         # Without metadata the core names the fields by their positions.
         return Parts(obj.columns(), [], obj.num_rows(), {}, "table", (), (obj,))
     if is_cudf(obj):
-        return load_frames().disassemble(obj, preserve_index, stream)
+        parts: Parts = load_frames().disassemble(obj, preserve_index, stream)
+        return parts
     return _parts_of_source(obj if isinstance(obj, Source) else open_source(obj), stream)
 
 

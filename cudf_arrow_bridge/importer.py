@@ -49,9 +49,13 @@ class Importer:
         """
         if self._to == "pylibcudf":
             return _table if kind == "table" else _column
-        if kind == "table":
-            return load_frames().frame_assembler(as_schema(schema), labels, self.stream)
-        return load_frames().series_assembler(as_field(schema), labels, self.stream)
+        frames = load_frames()
+        made: Assembler = (
+            frames.frame_assembler(as_schema(schema), labels, self.stream)
+            if kind == "table"
+            else frames.series_assembler(as_field(schema), labels, self.stream)
+        )
+        return made
 
 
 def _table(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Table:

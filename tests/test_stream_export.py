@@ -33,6 +33,7 @@ BATCH = pa.record_batch(
         ),
     }
 )
+HALVES = [BATCH.slice(0, 40), BATCH.slice(40)]
 
 
 def values_of(stream):
@@ -162,9 +163,7 @@ def test_batches_are_made_when_they_are_asked_for():
 def test_release_in_the_middle(protocol, pulled):
     frame = bridge.from_arrow_device(BATCH.select(["number"]))
     gone = weakref.finalize(frame, lambda: None)
-    consumer = Consumer(
-        getattr(bridge.to_arrow_device_stream(frame, max_rows=10), protocol)()
-    )
+    consumer = Consumer(getattr(bridge.to_arrow_device_stream(frame, max_rows=10), protocol)())
     kept = []
     for _ in range(pulled):
         code, out = consumer.next()
@@ -302,15 +301,15 @@ def test_dask_partitions_are_computed_one_by_one():
 @pytest.mark.parametrize(
     "source",
     [
-        pytest.param(lambda: pa.Table.from_batches([BATCH.slice(0, 40), BATCH.slice(40)]), id="table"),
         pytest.param(
-            lambda: pa.RecordBatchReader.from_batches(
-                BATCH.schema, [BATCH.slice(0, 40), BATCH.slice(40)]
-            ),
+            lambda: pa.Table.from_batches([BATCH.slice(0, 40), BATCH.slice(40)]), id="table"
+        ),
+        pytest.param(
+            lambda: pa.RecordBatchReader.from_batches(BATCH.schema, HALVES),
             id="reader",
         ),
-        pytest.param(lambda: [BATCH.slice(0, 40), BATCH.slice(40)], id="list"),
-        pytest.param(lambda: iter([BATCH.slice(0, 40), BATCH.slice(40)]), id="iterator"),
+        pytest.param(lambda: list(HALVES), id="list"),
+        pytest.param(lambda: iter(HALVES), id="iterator"),
         pytest.param(
             lambda: bridge.to_arrow_device_stream(BATCH, max_rows=40), id="our own stream"
         ),
@@ -318,9 +317,7 @@ def test_dask_partitions_are_computed_one_by_one():
             lambda: [bridge.to_arrow_device(BATCH.slice(at, 40)) for at in (0, 40)],
             id="device arrays",
         ),
-        pytest.param(
-            lambda: [pa.Table.from_batches([BATCH.slice(0, 40)]), frames_from(40)], id="mixed"
-        ),
+        pytest.param(lambda: [pa.Table.from_batches(HALVES[:1]), frames_from(40)], id="mixed"),
     ],
 )
 @pytest.mark.parametrize(("max_rows", "sizes"), [(None, [40, 30]), (25, [25, 15, 25, 5])])

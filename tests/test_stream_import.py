@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import random
 import weakref
+from itertools import pairwise
 
 import cudf
 import nanoarrow
@@ -36,7 +37,7 @@ BATCH = pa.record_batch(
 def reader(*sizes, batch=BATCH):
     """A reader of the batch's first rows, in batches of these sizes."""
     ends = np.cumsum([0, *sizes])
-    parts = [batch.slice(begin, end - begin) for begin, end in zip(ends, ends[1:], strict=False)]
+    parts = [batch.slice(begin, end - begin) for begin, end in pairwise(ends)]
     return pa.RecordBatchReader.from_batches(batch.schema, parts)
 
 
@@ -218,9 +219,7 @@ def test_labels_that_have_no_json_form_cross():
 def test_what_pandas_stored_comes_back():
     table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
     stream = pa.Table.from_batches(table.to_batches(max_chunksize=4))
-    assert_same_index(
-        bridge.from_arrow_device(StreamOnly(stream)).index, cudf.RangeIndex(2, 20, 2)
-    )
+    assert_same_index(bridge.from_arrow_device(StreamOnly(stream)).index, cudf.RangeIndex(2, 20, 2))
     *_, last = bridge.from_arrow_device_stream(StreamOnly(stream), concat=False)
     assert_same_index(last.index, cudf.RangeIndex(18, 20, 2))
 

@@ -14,6 +14,7 @@ import nanoarrow
 import numpy as np
 import polars
 import pyarrow as pa
+import pylibcudf as plc
 import pytest
 from arrow_cpp import DeviceStream, reader_of
 from host import to_plc
@@ -131,35 +132,37 @@ def test_streams_on_many_threads():
 
 
 BATCHES = 10_000
+SMALL = pa.record_batch({"a": pa.array([1, 2, 3])})
 
 
-def pipelines():
-    column = to_plc(pa.array(np.arange(BATCHES * 4)))
-    batch = pa.record_batch({"a": pa.array([1, 2, 3])})
-    many = pa.RecordBatchReader.from_batches(batch.schema, (batch for _ in range(BATCHES)))
-    yield pa.RecordBatchReader.from_stream(
-        StreamOnly(bridge.to_arrow_device_stream(__import__("pylibcudf").Table([column]), max_rows=4))
-    )
-    yield pa.RecordBatchReader.from_stream(
-        StreamOnly(bridge.to_arrow_device_stream(bridge.from_arrow_device(batch) for _ in range(BATCHES)))
-    )
-    yield bridge.from_arrow_device_stream(StreamOnly(many), concat=False)
-    yield bridge.from_arrow_device_stream(
-        bridge.to_arrow_device_stream(iter(lambda: batch, None)), concat=False, to="pylibcudf"
-    )
+def slices():
+    table = plc.Table([to_plc(pa.array(np.arange(BATCHES * 4)))])
+    stream = bridge.to_arrow_device_stream(table, max_rows=4)
+    return pa.RecordBatchReader.from_stream(StreamOnly(stream))
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_memory_is_constant_over_ten_thousand_batches(number):
-    """Counted, not measured: blocks of Python's allocator, and pyarrow's bytes."""
-    *_, pipeline = (made for made, _ in zip(pipelines(), range(number + 1), strict=False))
+def generated():
+    stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(SMALL) for _ in range(BATCHES))
+    return pa.RecordBatchReader.from_stream(StreamOnly(stream))
+
+
+def imported():
+    many = pa.RecordBatchReader.from_batches(SMALL.schema, (SMALL for _ in range(BATCHES)))
+    return bridge.from_arrow_device_stream(StreamOnly(many), concat=False)
+
+
+def out_and_in():
+    stream = bridge.to_arrow_device_stream(SMALL for _ in range(BATCHES))
+    return bridge.from_arrow_device_stream(stream, concat=False, to="pylibcudf")
+
+
+@pytest.mark.parametrize("pipeline", [slices, generated, imported, out_and_in])
+def test_memory_is_constant_over_ten_thousand_batches(pipeline):
     counts = []
-    for index, _batch in enumerate(pipeline):
+    for index, _batch in enumerate(pipeline()):
         if index % 2000 == 1000:
             gc.collect()
             counts.append((sys.getallocatedblocks(), pa.total_allocated_bytes(), resident()))
-        if index == BATCHES - 1:
-            break
     blocks, arrow, pages = zip(*counts, strict=True)
     assert len(counts) == 5
     assert max(blocks[1:]) - min(blocks[1:]) < 500

@@ -22,9 +22,9 @@ std::string_view text(char const* value) { return value == nullptr ? "" : value;
 /// What a child is called in the paths of errors.
 char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
 {
-  auto const format  = text(parent.format);
-  auto const is_list = format == "+l" || format == "+L" || format.starts_with("+v") ||
-                       format.starts_with("+w");
+  auto const format = text(parent.format);
+  auto const is_list =
+    format == "+l" || format == "+L" || format.starts_with("+v") || format.starts_with("+w");
   return is_list ? "[]" : child.name;
 }
 
