@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of the C++ core, all in one place; each call goes through one error translator."""
 
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libcpp cimport bool
 from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.optional cimport optional
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
@@ -77,6 +78,7 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
         crossing on_export
         crossing on_import
         string_view note
+        string_view waits_for
 
     cdef cppclass type_rows "std::span<cudf_arrow_bridge::type_row const>":
         size_t size() noexcept
@@ -170,8 +172,14 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef enum class validation(int8_t):
+        minimal
+        full
+
     cdef cppclass import_options:
         bool copy
+        validation validate
+        bool sanitize
 
     cdef cppclass imported_column:
         unique_ptr[column] storage
@@ -241,6 +249,76 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         shared_ptr[const void],
         size_type,
         const export_options&,
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+
+
+cdef extern from *:
+    """
+    struct DLManagedTensor;
+    struct DLManagedTensorVersioned;
+    """
+    cdef struct DLManagedTensor:
+        pass
+
+    cdef struct DLManagedTensorVersioned:
+        pass
+
+
+cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef enum class element_kind(uint8_t):
+        integer
+        unsigned_integer
+        floating
+        boolean
+
+    cdef enum class copy_policy(int8_t):
+        if_needed
+        never
+        always
+
+    cdef cppclass tensor_view:
+        const void* data
+        memory_location location
+        element_kind kind
+        int64_t bits
+        vector[int64_t] shape
+        vector[int64_t] strides
+
+    cdef cppclass shared_tensor:
+        const tensor_view& view() noexcept
+        bool is_copy() noexcept
+        void make_wait(stream_ref) except +libcudf_exception_handler
+        void wait() except +libcudf_exception_handler
+        DLManagedTensorVersioned* to_dlpack_versioned(int32_t) except +libcudf_exception_handler
+        DLManagedTensor* to_dlpack(int32_t) except +libcudf_exception_handler
+
+    shared_tensor to_tensor(
+        const ArrowSchema&,
+        ArrowDeviceArray*,
+        copy_policy,
+        shared_ptr[const void],
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+    shared_tensor buffer_tensor(
+        const ArrowSchema&, ArrowDeviceArray*, size_t, int64_t
+    ) except +libcudf_exception_handler
+
+    cdef cppclass imported_tensor:
+        imported_table table
+        bool is_table
+
+    tensor_view view_dlpack(const DLManagedTensor*) except +libcudf_exception_handler
+    tensor_view view_dlpack(const DLManagedTensorVersioned*) except +libcudf_exception_handler
+    void delete_dlpack(DLManagedTensor*) noexcept
+    void delete_dlpack(DLManagedTensorVersioned*) noexcept
+    imported_tensor from_tensor(
+        const tensor_view&,
+        shared_ptr[const void],
+        optional[stream_ref],
+        copy_policy,
         stream_ref,
         device_async_resource_ref,
     ) except +libcudf_exception_handler

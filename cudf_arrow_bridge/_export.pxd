@@ -7,9 +7,11 @@ from cudf_arrow_bridge cimport _core
 
 cdef class ExportedArray:
     cdef _core.device_array array
+    #: What `stream=` of the export resolved to; None for a copy in host memory.
+    cdef readonly object stream
 
     @staticmethod
-    cdef ExportedArray wrap(_core.device_array array)
+    cdef ExportedArray wrap(_core.device_array array, object stream)
 
 
 cdef class BatchSource:

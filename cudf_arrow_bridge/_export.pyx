@@ -25,10 +25,15 @@ cdef class ExportedArray:
     """One level of an exported tree: `cudf_arrow_bridge::device_array` as Python sees it."""
 
     @staticmethod
-    cdef ExportedArray wrap(_core.device_array array):
+    cdef ExportedArray wrap(_core.device_array array, object stream):
         cdef ExportedArray self = ExportedArray.__new__(ExportedArray)
         self.array = array
+        self.stream = stream
         return self
+
+    def share(self):
+        """Make one more handle, which `release` of this one leaves alone."""
+        return ExportedArray.wrap(self.array, self.stream)
 
     def device_array_capsule(self):
         """Make one more live `ArrowDeviceArray`, in a capsule."""
@@ -54,7 +59,7 @@ cdef class ExportedArray:
         cdef _core.device_array array
         with nogil:
             array = self.array.to_host(c_stream)
-        return ExportedArray.wrap(array)
+        return ExportedArray.wrap(array, None)
 
     def release(self) -> None:
         """Drop this handle's share of the tree."""
@@ -90,11 +95,16 @@ cdef class ExportedArray:
 
     @property
     def children(self) -> list:
-        return [ExportedArray.wrap(self.array.child(i)) for i in range(self.array.num_children())]
+        return [
+            ExportedArray.wrap(self.array.child(i), self.stream)
+            for i in range(self.array.num_children())
+        ]
 
     @property
     def dictionary(self):
-        return ExportedArray.wrap(self.array.dictionary()) if self.array.has_dictionary() else None
+        if not self.array.has_dictionary():
+            return None
+        return ExportedArray.wrap(self.array.dictionary(), self.stream)
 
     def buffers(self) -> list:
         """List name, address, size in bytes and whether zero-copy, for each buffer."""
@@ -166,7 +176,7 @@ def export_column(Column column not None, metadata, owner, how):
         array = move(
             _core.to_arrow_device(view, call.owner, call.options, call.stream, call.resource)
         )
-    return Schema.wrap(move(schema)), ExportedArray.wrap(array)
+    return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
 
 
 def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how):
@@ -179,7 +189,7 @@ def export_table(tuple columns, list fields, size_type num_rows, metadata, owner
         array = move(
             _core.to_arrow_device(view, call.owner, call.options, call.stream, call.resource)
         )
-    return Schema.wrap(move(schema)), ExportedArray.wrap(array)
+    return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
 
 
 cdef class BatchSource:

@@ -4,10 +4,12 @@ from typing import Any
 
 from ._export import BatchSource, ExportedArray
 from ._schema import Schema
+from .streams import Stream
 
 class StreamNotes:
     error: BaseException | None
     labels: tuple[Any, ...]
+    stream: Stream | None
 
 class ExportedStream:
     notes: StreamNotes

@@ -45,10 +45,13 @@ cdef class StreamNotes:
         The exception that ended the stream, None if none has.
     labels
         The labels of the first batch's `DeviceArray`.
+    stream
+        The stream that the object was exported on which the last batch is of.
     """
 
     cdef public object error
     cdef public tuple labels
+    cdef public object stream
 
     def __cinit__(self):
         self.labels = ()
@@ -151,9 +154,10 @@ cdef class ExportedStream:
         if not batch.schema.same_as(self.last_schema):
             self.last_schema = batch.schema
             self.first_row = 0
+        array = ExportedArray.wrap(batch.array, self.notes.stream)
         first_row = self.first_row
         self.first_row += batch.array.length()
-        return Schema.wrap(batch.schema), ExportedArray.wrap(batch.array), first_row
+        return Schema.wrap(batch.schema), array, first_row
 
     def schema(self) -> Schema:
         """Return the schema of all batches, for which the first may be pulled."""

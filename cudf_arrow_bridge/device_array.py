@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from . import display
+from ._tensor import tensor_of
+from .residency import DeviceType
 from .streams import resolve_stream
+from .tensor_protocols import Buffer, TensorProtocols
 
 if TYPE_CHECKING:
     from ._export import ExportedArray
+    from ._tensor import Tensor
 
 __all__ = [
     "BufferInfo",
@@ -25,15 +28,6 @@ __all__ = [
     "check_shape",
     "with_method",
 ]
-
-
-class DeviceType(IntEnum):
-    """Arrow's device types that cuDF's memory can be of; the values are Arrow's."""
-
-    CPU = 1
-    CUDA = 2
-    CUDA_HOST = 3
-    CUDA_MANAGED = 13
 
 
 class BufferInfo(NamedTuple):
@@ -57,11 +51,15 @@ class BufferInfo(NamedTuple):
     zero_copy: bool
 
 
-class DeviceArray:
+class DeviceArray(TensorProtocols):
     """A cuDF object as an Arrow device array.
 
     It shares ownership of the source's buffers: the source may go first. It can be handed out any
     number of times; what each consumer gets is released on its own.
+
+    Numbers without nulls are a tensor, too, to whoever speaks DLPack, the CUDA array interface or
+    NumPy: a column has one dimension, a table of columns of one type two. Of any other column,
+    `buffer` gives the single buffers as tensors.
 
     Parameters
     ----------
@@ -85,6 +83,7 @@ class DeviceArray:
         labels: tuple[Any, ...] = (),
         first_row: int | None = None,
     ) -> None:
+        super().__init__()
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
@@ -201,7 +200,44 @@ class DeviceArray:
 
         On device memory, the size of each string column's data is one scalar read that waits.
         """
-        return list(_walk(self._array, as_field(self._arrow_schema).type, ""))
+        return [info for info, *_ in _walk(self._array, as_field(self._arrow_schema).type, "")]
+
+    def buffer(self, name: str) -> Buffer:
+        """Return one buffer, for consumers of tensors: null rows and all, as it is stored.
+
+        Parameters
+        ----------
+        name
+            As in `buffers`: ``"data"``, ``"offsets"``, ``"text.validity"``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such buffer, or several.
+        """
+        walk = list(_walk(self._array, as_field(self._arrow_schema).type, ""))
+        found = [place for info, *place in walk if info.name == name]
+        if len(found) != 1:
+            names = [info.name for info, *_ in walk]
+            raise KeyError(f"{len(found)} buffers named {name!r} found among {names}, 1 expected")
+        ((array, type_, index),) = found
+        return Buffer(name, array.share(), type_, index)
+
+    def open_tensor(self, copy: bool | None) -> Tensor:
+        """View the array as a tensor, which keeps the buffers alive.
+
+        Parameters
+        ----------
+        copy
+            Whether to copy; None: where columns do not stand behind one another in memory.
+
+        Raises
+        ------
+        BufferError
+            If the array is no tensor.
+        """
+        array = self._array.device_array_capsule()
+        return tensor_of(self.__arrow_c_schema__(), array, copy, self._array.stream)
 
     def to_host(self, *, stream: Any = None) -> DeviceArray:
         """Bring the array to host memory.
@@ -283,11 +319,14 @@ def as_schema(schema: Any) -> pa.Schema:
     return pa.schema(with_method(schema))
 
 
-def _walk(array: ExportedArray, type_: pa.DataType, path: str) -> Iterator[BufferInfo]:
+def _walk(
+    array: ExportedArray, type_: pa.DataType, path: str
+) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
+    """Yield each buffer with the level that it belongs to, that level's type, and its number."""
     if isinstance(type_, pa.BaseExtensionType):
         type_ = type_.storage_type
-    for name, address, size, zero_copy in array.buffers():
-        yield BufferInfo(f"{path}{name}", address, size, zero_copy)
+    for i, (name, address, size, zero_copy) in enumerate(array.buffers()):
+        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, type_, i
     for i, child in enumerate(array.children):
         field = type_.field(i)
         step = field.name if pa.types.is_struct(type_) else "[]"

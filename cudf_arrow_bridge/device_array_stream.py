@@ -12,13 +12,12 @@ from ._schema import marks_table
 from ._stream_export import ExportedStream
 from .device_array import (
     DeviceArray,
-    DeviceType,
     as_field,
     as_schema,
     check_keywords,
     check_shape,
 )
-from .residency import has_gpu
+from .residency import DeviceType, has_gpu
 
 __all__ = ["DeviceArrayStream"]
 

@@ -13,7 +13,7 @@ from ._frames_loader import load_frames
 from .device_array import DeviceArray
 from .metadata import ColumnMetadata, from_field
 from .parts import Parts
-from .sources import Source, open_source
+from .sources import ImportOptions, Source, open_source
 from .streams import Stream, resolve_stream
 
 __all__ = ["to_arrow_device"]
@@ -125,10 +125,12 @@ def is_cudf(obj: Any) -> bool:
 
 def _parts_of_source(source: Source, stream: Stream) -> Parts:
     """Import what another library holds, to be exported under the names it came with."""
+    # It goes on to somebody who takes what Arrow allows.
+    options = ImportOptions(sanitize=False)
     if source.kind(None) == "table":
-        columns, num_rows = source.import_table(stream, None, False)
+        columns, num_rows = source.import_table(stream, None, options)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
         return Parts(columns, fields, num_rows, schema.metadata or {}, "table", (), ())
-    column = source.import_column(stream, None, False)
+    column = source.import_column(stream, None, options)
     return Parts([column], [from_field(source.field())], column.size(), {}, "column", (), ())

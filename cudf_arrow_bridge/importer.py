@@ -10,7 +10,7 @@ import pylibcudf as plc
 
 from ._frames_loader import load_frames
 from .device_array import as_field, as_schema
-from .sources import Kind, Source
+from .sources import ImportOptions, Kind, Source
 from .streams import resolve_stream
 
 __all__ = ["Importer"]
@@ -22,19 +22,19 @@ Assembler = Callable[[list[plc.Column], int, int | None], Any]
 class Importer:
     """What an import was called with; see `from_arrow_device`."""
 
-    def __init__(self, stream: Any, mr: Any, to: str, copy: bool) -> None:
+    def __init__(self, stream: Any, mr: Any, to: str, options: ImportOptions) -> None:
         if to not in ("cudf", "pylibcudf"):
             raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
         self.stream = resolve_stream(stream)
         self.mr = mr
         self._to = to
-        self._copy = copy
+        self._options = options
 
     def bring(self, source: Source, kind: Kind) -> tuple[list[plc.Column], int]:
         """Import an array: the columns of a table or the one column, and the number of rows."""
         if kind == "table":
-            return source.import_table(self.stream, self.mr, self._copy)
-        column = source.import_column(self.stream, self.mr, self._copy)
+            return source.import_table(self.stream, self.mr, self._options)
+        column = source.import_column(self.stream, self.mr, self._options)
         return [column], column.size()
 
     def assembler(self, schema: Any, kind: Kind, labels: tuple[Any, ...]) -> Assembler:

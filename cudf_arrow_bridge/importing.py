@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pylibcudf as plc
 
 from .importer import Importer
-from .incoming_stream import speaks_stream
-from .sources import Kind, open_source, speaks_array
-from .stream_importing import from_arrow_device_stream
+from .incoming_stream import open_stream, speaks_stream
+from .sources import ImportOptions, Kind, Validation, open_source, speaks_array
+from .stream_importing import import_whole
 
 if TYPE_CHECKING:
     import cudf
@@ -26,6 +26,8 @@ def from_arrow_device(
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     copy: bool = False,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
 
@@ -50,6 +52,17 @@ def from_arrow_device(
     copy : bool
         Copy all buffers to the current device (to host memory without a GPU) rather than adopt
         them. Arrays of another device need it; the producer is released once that is done.
+    validate : {"minimal", "full"}
+        What to check before the array is used. "minimal": its structs, and in host memory the
+        first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
+        views, run ends, indices of dictionaries, null counts, and that strings and names are UTF-8.
+        Memory of a device is copied to the host for that, which waits. How large a buffer is no
+        Arrow struct says; there the producer is trusted in any case.
+    sanitize : bool
+        Leave nested columns as libcudf expects them: null wherever a struct above is null, and
+        null lists and strings empty. Masks are rewritten and lists and strings copied for that, but
+        only where the producer left something else. False for producers known to be clean, which
+        saves looking (on a GPU, waiting for what was seen).
 
     Returns
     -------
@@ -62,13 +75,14 @@ def from_arrow_device(
         If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
     ValueError
         If the producer's struct contradicts its schema or the specification, lives on another
-        device than the current one, or is a table with null rows. Its array has been released.
+        device than the current one, or is a table with null rows; if a full validation finds rows
+        that contradict it. Its array has been released.
     OverflowError
         If a column has more rows than cuDF's can.
     """
+    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
     if not speaks_array(obj) and speaks_stream(obj):
-        return from_arrow_device_stream(obj, stream=stream, mr=mr, to=to, kind=kind, copy=copy)
-    importer = Importer(stream, mr, to, copy)
+        return import_whole(open_stream(obj), kind, importer)
     source = open_source(obj)
     found = source.kind(kind)
     columns, num_rows = importer.bring(source, found)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -17,9 +17,37 @@ from ._schema import is_struct, marks_table
 from .device_array import DeviceArray, as_field, as_schema
 from .streams import Stream
 
-__all__ = ["Source", "as_kind", "open_source", "speaks_array"]
+__all__ = [
+    "ImportOptions",
+    "Kind",
+    "Source",
+    "Validation",
+    "as_kind",
+    "open_source",
+    "speaks_array",
+]
 
 Kind = Literal["table", "column"]
+Validation = Literal["minimal", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How to import, as `from_arrow_device` documents it.
+
+    Raises
+    ------
+    ValueError
+        If an option has a value that it cannot have.
+    """
+
+    copy: bool = False
+    validate: Validation = "minimal"
+    sanitize: bool = True
+
+    def __post_init__(self) -> None:
+        if self.validate not in get_args(Validation):
+            raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
 
 
 @dataclass
@@ -68,13 +96,15 @@ class Source:
         """Return the number of rows that the array claims."""
         return length_of(self.array_capsule)
 
-    def import_table(self, stream: Stream, mr: Any, copy: bool) -> tuple[list[plc.Column], int]:
+    def import_table(
+        self, stream: Stream, mr: Any, options: ImportOptions
+    ) -> tuple[list[plc.Column], int]:
         """Import the columns of a record batch, and its number of rows."""
-        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr, copy)
+        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr, options)
 
-    def import_column(self, stream: Stream, mr: Any, copy: bool) -> plc.Column:
+    def import_column(self, stream: Stream, mr: Any, options: ImportOptions) -> plc.Column:
         """Import an array."""
-        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, copy)
+        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
 
     def schema(self) -> pa.Schema:
         """Return a record batch's schema. Spends the schema's capsule: call this last."""

@@ -90,8 +90,10 @@ def _sources(
         if isinstance(obj, DeviceArray) and (max_rows is None or len(obj) <= max_rows):
             schema = Schema.copy_of(obj.__arrow_c_schema__())
             source, labels = single_batch(schema, obj._array), obj._labels
+            notes.stream = obj._array.stream
         else:
             source, labels = _slices(obj, max_rows, preserve_index, how)
+            notes.stream = how.stream
         if first:
             notes.labels, first = labels, False
         # A generator's frame would hold on to what the consumer may have let go.

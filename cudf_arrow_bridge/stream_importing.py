@@ -11,12 +11,12 @@ import pylibcudf as plc
 from .concatenate import MAX_ROWS, concatenate
 from .importer import Importer
 from .incoming_stream import IncomingStream, open_stream
-from .sources import Kind, Source
+from .sources import ImportOptions, Kind, Source, Validation
 
 if TYPE_CHECKING:
     import cudf
 
-__all__ = ["from_arrow_device_stream"]
+__all__ = ["from_arrow_device_stream", "import_whole"]
 
 Imported = Any
 
@@ -30,6 +30,8 @@ def from_arrow_device_stream(
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     copy: bool = False,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
 ) -> (
     cudf.DataFrame
     | cudf.Series
@@ -52,7 +54,7 @@ def from_arrow_device_stream(
         True: one object of all batches, concatenated in one pass; a stream of one batch is not
         copied. False: an iterator, which pulls each batch when it is asked for it; closing it
         releases the rest.
-    mr, to, kind, copy : optional
+    mr, to, kind, copy, validate, sanitize : optional
         As in `from_arrow_device`. A struct in a stream is a table, whatever its flags.
 
     Returns
@@ -72,11 +74,11 @@ def from_arrow_device_stream(
         What the producer's other error codes stand for. A producer in this process raises its own
         exception.
     """
-    importer = Importer(stream, mr, to, copy)
+    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
     source = open_stream(obj)
-    if not concat:
-        return _pieces(source, source.kind(kind), importer)
-    return _whole(source, source.kind(kind), importer)
+    if concat:
+        return import_whole(source, kind, importer)
+    return _pieces(source, source.kind(kind), importer)
 
 
 def _pieces(source: IncomingStream, kind: Kind, importer: Importer) -> Iterator[Imported]:
@@ -92,7 +94,9 @@ def _pieces(source: IncomingStream, kind: Kind, importer: Importer) -> Iterator[
         source.release()
 
 
-def _whole(source: IncomingStream, kind: Kind, importer: Importer) -> Imported:
+def import_whole(source: IncomingStream, wanted: Kind | None, importer: Importer) -> Imported:
+    """Import all arrays of a stream as one object; see `from_arrow_device_stream`."""
+    kind = source.kind(wanted)
     arrays: list[Source] = []
     num_rows = 0
     try:

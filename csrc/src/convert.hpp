@@ -5,6 +5,7 @@
 /// number; libcudf's sources were read for it.
 #pragma once
 
+#include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>
 
 #include <rmm/device_buffer.hpp>
@@ -57,6 +58,17 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
 
 /// A copy, for buffers that stand too crooked in memory to be used in place.
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
+
+/// Every so manieth of some values of a fixed-width type.
+struct stride_range {
+  cudf::column_view values;  ///< without nulls
+  cudf::size_type begin;     ///< the first one taken
+  cudf::size_type size;      ///< how many are taken
+  cudf::size_type stride;    ///< from one to the next; may be 0 or negative
+};
+
+/// The values of a range, side by side.
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, placement const& where);

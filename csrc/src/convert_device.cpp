@@ -15,7 +15,9 @@
 #include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
 #include <cudf/reduction.hpp>
+#include <cudf/scalar/scalar.hpp>
 #include <cudf/table/table.hpp>
+#include <cudf/table/table_view.hpp>
 #include <cudf/transform.hpp>
 #include <cudf/unary.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -119,6 +121,22 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
                                   cudf::out_of_bounds_policy::DONT_CHECK,
                                   where.stream,
                                   where.mr);
+  return take_data(std::move(gathered->release().front()));
+}
+
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  auto const index = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<cudf::size_type>{value, true, where.stream, where.mr};
+  };
+  auto const map =
+    cudf::sequence(range.size, index(range.begin), index(range.stride), where.stream, where.mr);
+  auto gathered = cudf::gather(cudf::table_view{{range.values}},
+                               map->view(),
+                               cudf::out_of_bounds_policy::DONT_CHECK,
+                               cudf::negative_index_policy::NOT_ALLOWED,
+                               where.stream,
+                               where.mr);
   return take_data(std::move(gathered->release().front()));
 }
 

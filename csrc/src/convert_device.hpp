@@ -20,6 +20,11 @@ rmm::device_buffer cast_values(void const* values,
                                placement const& where);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where);
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 
 /// What libcudf makes of two columns without nulls, row by row.
 rmm::device_buffer combine(cudf::binary_operator operation,
@@ -27,10 +32,5 @@ rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& right,
                            cudf::type_id to,
                            placement const& where);
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
-                                  std::int64_t base,
-                                  placement const& where);
-rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 
 }  // namespace cudf_arrow_bridge::detail::device

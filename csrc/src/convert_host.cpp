@@ -2,8 +2,11 @@
 #include "convert_host.hpp"
 
 #include "halves.hpp"
+#include "host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <bit>
 #include <cstring>
@@ -15,25 +18,23 @@ namespace {
 /// Of libcudf's offsets, and of the words in which it reads masks, which are allocated whole.
 constexpr std::int64_t word_bytes = 4;
 
-rmm::device_buffer allocate(std::int64_t size, placement const& where)
-{ return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr}; }
-
 rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
 {
   auto const size = (bytes_for_bits(bits) + word_bytes - 1) / word_bytes * word_bytes;
   return host::zeros(size, where);
 }
 
-bool bit_at(std::uint8_t const* bits, std::int64_t index)
-{ return ((bits[index / 8] >> (index % 8)) & 1) != 0; }
-
 template <typename T>
-T load(void const* values, std::int64_t index)
+rmm::device_buffer gather(stride_range const& range, placement const& where)
 {
-  T value;
-  std::memcpy(
-    &value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
-  return value;
+  auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, where);
+  auto const* values = range.values.head<void>();
+  auto index         = std::int64_t{range.values.offset()} + range.begin;
+  for (auto& target : values_of<T>(result)) {
+    target = load<T>(values, index);
+    index += range.stride;
+  }
+  return result;
 }
 
 template <typename From, typename To>
@@ -143,6 +144,16 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement co
   return result;
 }
 
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  switch (cudf::size_of(range.values.type())) {
+    case 1: return gather<std::uint8_t>(range, where);
+    case 2: return gather<std::uint16_t>(range, where);
+    case 4: return gather<std::uint32_t>(range, where);
+    default: return gather<std::uint64_t>(range, where);
+  }
+}
+
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   auto result = allocate(size, where);
@@ -151,7 +162,13 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 }
 
 std::int64_t read_integer(void const* source, std::int64_t width)
-{ return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0); }
+{
+  switch (width) {
+    case 2: return load<std::int16_t>(source, 0);
+    case 4: return load<std::int32_t>(source, 0);
+    default: return load<std::int64_t>(source, 0);
+  }
+}
 
 offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width)
 {

@@ -15,8 +15,8 @@ namespace cudf_arrow_bridge::detail {
 /// What an Arrow schema says of its own level, once its format string is parsed.
 struct parsed_type {
   type_row const* row;
-  cudf::data_type column;     ///< libcudf's type, a decimal's scale included
-  array_layout layout;        ///< of its arrays; null also for types that are refused
+  cudf::data_type column;  ///< libcudf's type, a decimal's scale included; in a tree, of runs too
+  array_layout layout;     ///< of its arrays; null also for types that are refused
   std::int64_t element_bits;  ///< of the data buffer of a fixed layout
   std::int64_t list_size;     ///< child rows for each row of fixed lists
 };
@@ -31,10 +31,15 @@ struct parsed_tree {
 /**
  * @brief Parses one level of a schema.
  *
- * @throws std::invalid_argument for a released schema, a format string that the specification does
- *   not know, or children that do not go with it
+ * @throws std::invalid_argument for a format string that the specification does not know, or
+ *   children that do not go with it
+ *
+ * @param schema Schema that has passed `check_structure`
  */
 parsed_type parse_type(ArrowSchema const& schema);
+
+/// @return What errors call a child: a field by its name, the element of a list "[]"
+char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child);
 
 /// @return The type of a dictionary's indices, which its own format string says
 cudf::type_id index_type(ArrowSchema const& schema);
