@@ -66,7 +66,7 @@ cdef class Puller:
 
 def _code_of(error) -> int:
     """Choose the errno code by which C consumers know an exception."""
-    if isinstance(error, OSError) and error.errno:
+    if isinstance(error, OSError) and type(error.errno) is int and 0 < error.errno < 4096:
         return error.errno
     for kinds, code in (
         (MemoryError, errno.ENOMEM),
@@ -77,6 +77,14 @@ def _code_of(error) -> int:
         if isinstance(error, kinds):
             return code
     return errno.EIO
+
+
+def _describe(error) -> bytes:
+    try:
+        return f"{type(error).__name__}: {error}".encode(errors="replace")
+    except Exception:
+        # Its own text cannot be had; that is no reason to lose the error.
+        return type(error).__name__.encode(errors="replace")
 
 
 cdef int pull_inside(Puller puller, unique_ptr[batch_source]& source, string& message) noexcept:
@@ -90,7 +98,7 @@ cdef int pull_inside(Puller puller, unique_ptr[batch_source]& source, string& me
         # Whatever it is, an interrupt included: it cannot pass through C.
         puller.notes.error = error
         puller.sources = None
-        message = f"{type(error).__name__}: {error}".encode(errors="replace")
+        message = _describe(error)
         return _code_of(error)
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BufferInfo",
     "DeviceArray",
-    "DeviceType",
     "as_field",
     "as_schema",
     "check_keywords",

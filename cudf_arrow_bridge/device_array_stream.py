@@ -138,7 +138,7 @@ class DeviceArrayStream:
 
     @property
     def error(self) -> BaseException | None:
-        """The exception that ended the stream, None if none has.
+        """The exception that the source ended the stream with, None if it did not.
 
         A consumer that is not of Python knows it by an error code and a message alone.
         """
@@ -152,7 +152,7 @@ class DeviceArrayStream:
     @property
     def is_released(self) -> bool:
         """Whether nothing is left here: released, consumed, or ended by an error."""
-        return bool(self._gone) or self.error is not None
+        return bool(self._gone) or self._stream.is_released
 
     def _check_there(self) -> None:
         if self._gone:

@@ -50,7 +50,7 @@ class ImportOptions:
             raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
 
 
-@dataclass
+@dataclass(slots=True)
 class Source:
     """One array that a producer handed over.
 

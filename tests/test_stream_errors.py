@@ -39,6 +39,20 @@ def lengths(stream, concat):
     return [len(frame) for frame in ([found] if concat else found)]
 
 
+class MuteError(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def test_an_exception_without_text_is_not_lost():
+    stream = bridge.to_arrow_device_stream(failing(1, MuteError()))
+    consumer = Consumer(stream.__arrow_c_stream__())
+    assert consumer.rows() == 3
+    assert consumer.next()[0] == errno.EIO
+    assert consumer.error() == "MuteError"
+    consumer.release()
+
+
 CODES = [
     pytest.param(ValueError("boom"), errno.EINVAL, id="ValueError"),
     pytest.param(TypeError("boom"), errno.EINVAL, id="TypeError"),
@@ -48,6 +62,7 @@ CODES = [
     pytest.param(NotImplementedError("boom"), errno.ENOSYS, id="NotImplementedError"),
     pytest.param(FileNotFoundError(errno.ENOENT, "boom"), errno.ENOENT, id="FileNotFoundError"),
     pytest.param(OSError("boom"), errno.EIO, id="OSError"),
+    pytest.param(OSError(-5, "boom"), errno.EIO, id="OSError of no errno"),
     pytest.param(RuntimeError("boom"), errno.EIO, id="RuntimeError"),
     pytest.param(KeyboardInterrupt("boom"), errno.EINTR, id="KeyboardInterrupt"),
 ]
