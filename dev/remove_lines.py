@@ -90,6 +90,7 @@ REMOVALS = [
         "on_device(memory_location{})",
     ),
     Removal("export.cpp", "tree->owner = std::move(owner);", "exports keep their source"),
+    Removal("stream_export.cpp", "batch.array.wait();", "streams of host arrays wait"),
     Removal(
         "array_tree.cpp",
         "static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle()))",
