@@ -213,10 +213,10 @@ def test_a_producers_error_becomes_an_exception(code, kind, position, concat):
     assert source.pulls == position + 1
 
 
-@pytest.mark.parametrize("message", [None, b""])
-def test_a_producer_need_not_say_why(message):
+@pytest.mark.parametrize(("message", "said"), [(None, os.strerror(errno.EIO)), (b"", "^.Errno")])
+def test_a_producer_need_not_say_why(message, said):
     source = StreamProducer(BATCH.schema, [errno.EIO], message)
-    with pytest.raises(OSError, match=os.strerror(errno.EIO) if message is None else "") as found:
+    with pytest.raises(OSError, match=said) as found:
         bridge.from_arrow_device_stream(source)
     assert found.value.errno == errno.EIO
     assert source.releases == 1

@@ -66,11 +66,9 @@ auto pull(Stream& stream)
   }
 }
 
-ArrowArray const& array_of(unique_device_array const& array) { return array->array; }
-
-ArrowArray const& array_of(unique_array const& array) { return *array.get(); }
-
 class Stream : public ::testing::TestWithParam<shape> {};
+
+std::string case_name(::testing::TestParamInfo<shape> const& info) { return info.param.name; }
 
 TEST_P(Stream, SlicesHoldAllRows)
 {
@@ -105,9 +103,7 @@ TEST_P(Stream, ReadersTakeWhatExportsGive)
   EXPECT_EQ(found, whole.values);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Stream, ::testing::ValuesIn(nested_shapes()), [](auto const& info) {
-  return info.param.name;
-});
+INSTANTIATE_TEST_SUITE_P(Types, Stream, ::testing::ValuesIn(nested_shapes()), case_name);
 
 TEST(Streams, SplitTables)
 {
