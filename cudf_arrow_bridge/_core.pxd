@@ -86,10 +86,13 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         unique_schema to_arrow() except +libcudf_exception_handler
 
     shared_schema make_schema(
-        const column_view&, const column_metadata&
+        const column_view&, const column_metadata&, const ArrowSchema*
     ) except +libcudf_exception_handler
     shared_schema make_schema(
-        const table_view&, const vector[column_metadata]&, const vector[pair[string, string]]&
+        const table_view&,
+        const vector[column_metadata]&,
+        const vector[pair[string, string]]&,
+        const ArrowSchema*,
     ) except +libcudf_exception_handler
 
 
@@ -132,6 +135,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
 
     device_array to_arrow_device(
         const column_view&,
+        const shared_schema&,
         shared_ptr[const void],
         const export_options&,
         stream_ref,
@@ -139,6 +143,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
     ) except +libcudf_exception_handler
     device_array to_arrow_device(
         const table_view&,
+        const shared_schema&,
         shared_ptr[const void],
         const export_options&,
         stream_ref,

@@ -25,7 +25,11 @@ class ExportedArray:
     def buffers(self) -> list[tuple[str, int, int, bool]]: ...
 
 def export_column(
-    column: plc.Column, metadata: ColumnMetadata, owner: Any, how: ExportOptions
+    column: plc.Column,
+    metadata: ColumnMetadata,
+    owner: Any,
+    how: ExportOptions,
+    requested: object | None,
 ) -> tuple[Schema, ExportedArray]: ...
 def export_table(
     columns: tuple[plc.Column, ...],
@@ -34,4 +38,5 @@ def export_table(
     metadata: Mapping[bytes, bytes],
     owner: Any,
     how: ExportOptions,
+    requested: object | None,
 ) -> tuple[Schema, ExportedArray]: ...

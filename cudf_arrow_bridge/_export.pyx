@@ -18,9 +18,19 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
-from cudf_arrow_bridge._core cimport column_metadata, shared_schema, unique_device_array
+from cudf_arrow_bridge._core cimport (
+    ArrowSchema,
+    column_metadata,
+    shared_schema,
+    unique_device_array,
+)
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
-from cudf_arrow_bridge._schema cimport Schema, to_column_metadata, to_key_values
+from cudf_arrow_bridge._schema cimport (
+    Schema,
+    requested_from_capsule,
+    to_column_metadata,
+    to_key_values,
+)
 
 
 cdef extern from "_python_owner.hpp" namespace "cudf_arrow_bridge":
@@ -133,14 +143,15 @@ cdef class ExportedArray:
         ]
 
 
-def export_column(Column column not None, metadata, owner, how):
+def export_column(Column column not None, metadata, owner, how, requested):
     """Export a column: its schema and its array.
 
     `owner` and the stream are kept alive, beside the column, as long as anything made from the
-    array is.
+    array is. `requested` is the capsule of a schema, which stays what it was, or None.
     """
     cdef column_view view = column.view()
     cdef column_metadata c_metadata = to_column_metadata(metadata)
+    cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
@@ -152,12 +163,12 @@ def export_column(Column column not None, metadata, owner, how):
     options.compact = how.compact
     options.managed_as_cuda = how.managed_as_cuda
     with nogil:
-        schema = move(_core.make_schema(view, c_metadata))
-        array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
+        schema = move(_core.make_schema(view, c_metadata, c_requested))
+        array = move(_core.to_arrow_device(view, schema, move(c_owner), options, c_stream, resource))
     return Schema.wrap(move(schema)), ExportedArray.wrap(array)
 
 
-def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how):
+def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how, requested):
     """Export columns as a record batch: its schema and its array, likewise."""
     cdef vector[column_view] views
     cdef vector[column_metadata] c_fields
@@ -168,6 +179,7 @@ def export_table(tuple columns, list fields, size_type num_rows, metadata, owner
     for field in fields:
         c_fields.push_back(to_column_metadata(field))
     cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
+    cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef shared_schema schema
     cdef _core.device_array array
     cdef _core.export_options options
@@ -180,6 +192,6 @@ def export_table(tuple columns, list fields, size_type num_rows, metadata, owner
     options.compact = how.compact
     options.managed_as_cuda = how.managed_as_cuda
     with nogil:
-        schema = move(_core.make_schema(view, c_fields, c_metadata))
-        array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
+        schema = move(_core.make_schema(view, c_fields, c_metadata, c_requested))
+        array = move(_core.to_arrow_device(view, schema, move(c_owner), options, c_stream, resource))
     return Schema.wrap(move(schema)), ExportedArray.wrap(array)

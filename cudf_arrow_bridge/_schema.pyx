@@ -56,6 +56,13 @@ cdef class Schema:
         return schema_to_capsule(schema)
 
 
+cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL:
+    """Borrow a schema that somebody would rather have; NULL for None."""
+    if capsule is None:
+        return NULL
+    return schema_from_capsule(capsule)
+
+
 def marks_table(object capsule) -> bool:
     """Whether a schema is a struct that is not nullable, as that of a record batch."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)

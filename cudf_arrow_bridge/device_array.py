@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from .streams import resolve_stream
 if TYPE_CHECKING:
     from ._export import ExportedArray
 
-__all__ = ["BufferInfo", "DeviceArray", "DeviceType", "as_field", "as_schema"]
+__all__ = ["BufferInfo", "DeviceArray", "DeviceType", "as_capsule", "as_field", "as_schema"]
 
 
 class DeviceType(IntEnum):
@@ -33,7 +34,8 @@ class BufferInfo(NamedTuple):
     Attributes
     ----------
     name
-        ``validity``, ``data`` or ``offsets``, behind the path of the child it belongs to.
+        ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, behind the path of the child it
+        belongs to.
     address
         Where it is; 0 for a buffer that is absent.
     size
@@ -46,6 +48,16 @@ class BufferInfo(NamedTuple):
     address: int
     size: int
     zero_copy: bool
+
+
+class Exporter(Protocol):
+    """What a `DeviceArray` was exported from, to be exported again in another way."""
+
+    def __call__(self, requested: object) -> DeviceArray:
+        """Export it as the capsule of a requested schema says."""
+
+    def of_part(self, array: ExportedArray, schema: Any) -> Exporter | None:
+        """Return the same for one of its children."""
 
 
 class DeviceArray:
@@ -64,15 +76,23 @@ class DeviceArray:
         ``"table"`` for a record batch, ``"column"`` for any other array.
     labels
         Labels that Arrow metadata can only quote, for an import in this process.
+    exporter
+        Exports the same data again as a requested schema says; None where that can't be done.
     """
 
     def __init__(
-        self, array: ExportedArray, arrow_schema: Any, kind: str, labels: tuple[Any, ...] = ()
+        self,
+        array: ExportedArray,
+        arrow_schema: Any,
+        kind: str,
+        labels: tuple[Any, ...] = (),
+        exporter: Exporter | None = None,
     ) -> None:
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
         self._labels = labels
+        self._exporter = exporter
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
@@ -86,8 +106,8 @@ class DeviceArray:
         Parameters
         ----------
         requested_schema
-            An ``arrow_schema`` PyCapsule. The specification makes meeting it optional, and the
-            array comes as it is; only a schema of another shape is refused.
+            An ``arrow_schema`` PyCapsule of what the consumer would rather have, met as far as
+            there is a way; see `to_arrow_device`. The capsule stays what it was.
         **kwargs
             For keywords of later versions of the specification.
 
@@ -95,8 +115,8 @@ class DeviceArray:
         ------
         NotImplementedError
             For any keyword whose value is not None.
-        ValueError
-            For a requested schema that this data could never have, or after `release`.
+        ValueError, OverflowError
+            For a requested schema that this data contradicts, or after `release`.
 
         Notes
         -----
@@ -105,9 +125,9 @@ class DeviceArray:
         unknown = [name for name, value in kwargs.items() if value is not None]
         if unknown:
             raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
-        self.check_requested(requested_schema)
-        array = self._array.device_array_capsule()
-        return self.__arrow_c_schema__(), array
+        agreed = self.as_requested(requested_schema)
+        array = agreed._array.device_array_capsule()
+        return agreed.__arrow_c_schema__(), array
 
     @property
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
@@ -123,34 +143,33 @@ class DeviceArray:
         return self._export_host
 
     def _export_host(self, requested_schema: object | None = None) -> tuple[object, object]:
-        self.check_requested(requested_schema)
-        array = self._array.array_capsule()
-        return self.__arrow_c_schema__(), array
+        agreed = self.as_requested(requested_schema)
+        array = agreed._array.array_capsule()
+        return agreed.__arrow_c_schema__(), array
 
-    def check_requested(self, requested: object | None) -> None:
-        """Refuse a requested schema that no conversion could meet.
+    def as_requested(self, requested: object | None) -> DeviceArray:
+        """Return this array the way that a consumer would rather have it.
 
         Parameters
         ----------
         requested
-            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``.
+            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; as in
+            `to_arrow_device`.
+
+        Returns
+        -------
+        DeviceArray
+            This very array if nothing is requested, else one that shares what it can with it.
 
         Raises
         ------
-        ValueError
-            If the schema has another number of fields.
+        ValueError, OverflowError
+            As in `to_arrow_device`.
         """
-        if requested is None:
-            return
-        wanted = as_field(requested).type
-        own = as_field(self).type
-        for type_ in (wanted, own):
-            if not pa.types.is_struct(type_):
-                return
-        if wanted.num_fields != own.num_fields:
-            raise ValueError(
-                f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
-            )
+        capsule = as_capsule(requested)
+        if capsule is None or self._exporter is None:
+            return self
+        return self._exporter(capsule)
 
     @property
     def device_type(self) -> DeviceType:
@@ -185,9 +204,12 @@ class DeviceArray:
         type_ = as_field(self._arrow_schema).type
         if isinstance(type_, pa.BaseExtensionType):
             type_ = type_.storage_type
+        of_part = self._exporter.of_part if self._exporter is not None else lambda *_: None
         return [
-            DeviceArray(child, type_.field(i), "column")
-            for i, child in enumerate(self._array.children)
+            DeviceArray(child, field, "column", (), of_part(child, field))
+            for child, field in (
+                (child, type_.field(i)) for i, child in enumerate(self._array.children)
+            )
         ]
 
     def buffers(self) -> list[BufferInfo]:
@@ -214,10 +236,12 @@ class DeviceArray:
             An array in CPU memory; of an array that is there already, another handle on it.
         """
         array = self._array.to_host(resolve_stream(stream))
-        return DeviceArray(array, self._arrow_schema, self._kind, self._labels)
+        exporter = None if self._exporter is None else _HostExporter(self._exporter, stream)
+        return DeviceArray(array, self._arrow_schema, self._kind, self._labels, exporter)
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""
+        self._exporter = None
         self._array.release()
 
     @property
@@ -235,6 +259,21 @@ class DeviceArray:
         return display.html(self)
 
 
+@dataclass(frozen=True)
+class _HostExporter:
+    """Exports where the data is, and brings the result to host memory."""
+
+    exporter: Exporter
+    stream: Any
+
+    def __call__(self, requested: object) -> DeviceArray:
+        return self.exporter(requested).to_host(stream=self.stream)
+
+    def of_part(self, array: ExportedArray, schema: Any) -> None:
+        # Where there is a GPU, whatever is exported again would go there.
+        return None
+
+
 class _SchemaCapsule:
     """Gives a bare capsule the method that pyarrow looks for."""
 
@@ -247,6 +286,11 @@ class _SchemaCapsule:
 
 def _with_method(schema: Any) -> Any:
     return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
+
+
+def as_capsule(schema: Any) -> object | None:
+    """Return the capsule of a schema: of None none, and of a capsule itself."""
+    return schema.__arrow_c_schema__() if hasattr(schema, "__arrow_c_schema__") else schema
 
 
 def as_field(schema: Any) -> pa.Field:

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pylibcudf as plc
 
 from ._export import export_column, export_table
 from ._frames_loader import load_frames
-from .device_array import DeviceArray
+from .device_array import DeviceArray, as_capsule
 from .metadata import ColumnMetadata, from_field
-from .sources import Source, open_source
+from .sources import Kind, Source, open_source
 from .streams import Stream, resolve_stream
 
 if TYPE_CHECKING:
+    from ._export import ExportedArray
     from .frames import FrameParts
 
 __all__ = ["to_arrow_device"]
@@ -45,8 +47,9 @@ def to_arrow_device(
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
         torch or numba, or a handle; None for cuDF's default stream.
     requested_schema : optional
-        An Arrow schema that the consumer would rather have. Meeting it is optional by the
-        specification, and the data comes as it is; only a schema of another shape is refused.
+        What a consumer would rather have: a schema, field or type of Arrow (anything with
+        ``__arrow_c_schema__``, or a capsule of one). Met level by level as far as there is a way;
+        what cannot be met comes as it is. See the notes.
     preserve_index : bool, optional
         None: a RangeIndex goes into the metadata, any other index becomes columns, or is dropped
         where a series becomes an array. True: always columns, for which a series becomes a table.
@@ -68,14 +71,33 @@ def to_arrow_device(
     TypeError
         If `obj` holds nothing that can be exported, or a column has a type that Arrow lacks.
     ValueError
-        If `requested_schema` could never be met, or buffers live in different places.
+        If `requested_schema` has another number of fields, moves names to other fields, or the data
+        contradicts it: nulls where it says none, values that do not fit. Also if buffers live in
+        different places.
+    OverflowError
+        If offsets or codes do not fit the width that `requested_schema` asks for.
+
+    Notes
+    -----
+    A `requested_schema` changes, at any depth: string to large_string and back, list to large_list;
+    bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs to map; durations to
+    time32 and time64, timestamps without a time zone to date32 and date64, where the values are
+    such; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
+    codes; decimals to another width or precision of the same scale; time zones to other ones;
+    names, nullability and metadata. In the CPU's memory also string_view and binary_view, which
+    libcudf has no algorithm for. Anything else comes as it is. The schema of the result depends on
+    types and request alone, so batches of a stream agree; where a batch's values don't fit, it is
+    refused.
+
+    Fields are paired by position. An empty name asks for none, and a schema without metadata keeps
+    what there is. The name of an extension type stays with the storage that it was given for.
+
+    Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
     if device_type not in (None, "cuda"):
         raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
     how = ExportOptions(resolve_stream(stream), compact, device_type == "cuda")
-    result = _export(obj, preserve_index, how)
-    result.check_requested(requested_schema)
-    return result
+    return _export(obj, preserve_index, how, as_capsule(requested_schema))
 
 
 class ExportOptions(NamedTuple):
@@ -86,18 +108,74 @@ class ExportOptions(NamedTuple):
     managed_as_cuda: bool
 
 
-def _export(obj: Any, preserve_index: bool | None, how: ExportOptions) -> DeviceArray:
+@dataclass(frozen=True)
+class _Exporter:
+    """What is exported, and can be exported again the way that another consumer asks for."""
+
+    columns: tuple[plc.Column, ...]
+    fields: list[ColumnMetadata]
+    num_rows: int
+    metadata: Mapping[bytes, bytes]
+    kind: Kind
+    owner: Any
+    how: ExportOptions
+    labels: tuple[Any, ...] = ()
+
+    def __call__(self, requested: object | None) -> DeviceArray:
+        if self.kind == "table":
+            schema, array = export_table(
+                self.columns,
+                self.fields,
+                self.num_rows,
+                self.metadata,
+                self.owner,
+                self.how,
+                requested,
+            )
+        else:
+            schema, array = export_column(
+                self.columns[0], self.fields[0], self.owner, self.how, requested
+            )
+        return DeviceArray(array, schema, self.kind, self.labels, self)
+
+    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
+        return _PartExporter(array, schema, self.how)
+
+
+@dataclass(frozen=True)
+class _PartExporter:
+    """A child of an exported array, which is imported to be exported in another way."""
+
+    array: ExportedArray
+    schema: Any
+    how: ExportOptions
+
+    def __arrow_c_device_array__(self) -> tuple[object, object]:
+        return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
+
+    def __call__(self, requested: object | None) -> DeviceArray:
+        return _of_source(open_source(self), self.how, "column")(requested)
+
+    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
+        return _PartExporter(array, schema, self.how)
+
+
+def _export(
+    obj: Any, preserve_index: bool | None, how: ExportOptions, requested: object | None
+) -> DeviceArray:
     if isinstance(obj, DeviceArray):
-        return obj
+        return obj.as_requested(requested)
     if isinstance(obj, plc.Column):
-        schema, array = export_column(obj, ColumnMetadata(), None, how)
-        return DeviceArray(array, schema, "column")
-    if isinstance(obj, plc.Table):
+        exporter = _Exporter((obj,), [ColumnMetadata()], obj.size(), {}, "column", None, how)
+    elif isinstance(obj, plc.Table):
         # Without metadata the core names the fields by their positions.
-        return _table(obj.columns(), [], obj.num_rows(), {}, obj, how)
-    if _is_cudf(obj):
-        return _frame(load_frames().disassemble(obj, preserve_index, how.stream), how)
-    return _reexport(open_source(obj), how)
+        columns = tuple(obj.columns())
+        exporter = _Exporter(columns, [], obj.num_rows(), {}, "table", obj, how)
+    elif _is_cudf(obj):
+        exporter = _of_frame(load_frames().disassemble(obj, preserve_index, how.stream), how)
+    else:
+        exporter = _of_source(open_source(obj), how)
+    return exporter(requested)
 
 
 def _is_cudf(obj: Any) -> bool:
@@ -105,41 +183,28 @@ def _is_cudf(obj: Any) -> bool:
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-def _table(
-    columns: Sequence[plc.Column],
-    fields: list[ColumnMetadata],
-    num_rows: int,
-    metadata: Mapping[bytes, bytes],
-    owner: Any,
-    how: ExportOptions,
-    labels: tuple[Any, ...] = (),
-) -> DeviceArray:
-    schema, array = export_table(tuple(columns), fields, num_rows, metadata, owner, how)
-    return DeviceArray(array, schema, "table", labels)
+def _of_frame(parts: FrameParts, how: ExportOptions) -> _Exporter:
+    return _Exporter(
+        tuple(parts.columns),
+        parts.fields,
+        parts.num_rows,
+        parts.metadata,
+        parts.kind,
+        parts.owners,
+        how,
+        parts.labels,
+    )
 
 
-def _frame(parts: FrameParts, how: ExportOptions) -> DeviceArray:
-    if parts.kind == "table":
-        return _table(
-            parts.columns,
-            parts.fields,
-            parts.num_rows,
-            parts.metadata,
-            parts.owners,
-            how,
-            parts.labels,
-        )
-    schema, array = export_column(parts.columns[0], parts.fields[0], parts.owners, how)
-    return DeviceArray(array, schema, "column", parts.labels)
-
-
-def _reexport(source: Source, how: ExportOptions) -> DeviceArray:
-    """Export what another library holds, under the names it came with."""
-    if source.kind(None) == "table":
+def _of_source(source: Source, how: ExportOptions, kind: Kind | None = None) -> _Exporter:
+    """Import what another library holds, to be exported under the names it came with."""
+    if source.kind(kind) == "table":
         columns, num_rows = source.import_table(how.stream, None, False)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
-        return _table(columns, fields, num_rows, schema.metadata or {}, None, how)
+        return _Exporter(
+            tuple(columns), fields, num_rows, schema.metadata or {}, "table", None, how
+        )
     column = source.import_column(how.stream, None, False)
-    c_schema, array = export_column(column, from_field(source.field()), None, how)
-    return DeviceArray(array, c_schema, "column")
+    field = from_field(source.field())
+    return _Exporter((column,), [field], column.size(), {}, "column", None, how)

@@ -2,25 +2,13 @@
 #include "array_tree.hpp"
 
 namespace cudf_arrow_bridge::detail {
-std::int64_t array_node::num_buffers() const noexcept
-{
-  switch (layout) {
-    case array_layout::null: return 0;
-    case array_layout::validity: return 1;
-    case array_layout::fixed:
-    case array_layout::offsets32: return 2;
-    case array_layout::string32:
-    case array_layout::string64: return 3;
-  }
-  return 0;
-}
 
 void array_node::write(ArrowArray& array) const noexcept
 {
   array.length     = length;
   array.null_count = null_count;
   array.offset     = offset;
-  array.n_buffers  = num_buffers();
+  array.n_buffers  = num_buffers(layout);
   // Consumers have no business writing here, so all structs of a tree share these pointers.
   array.buffers = array.n_buffers == 0 ? nullptr : const_cast<void const**>(buffers.data());
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "array_layout.hpp"
 #include "events.hpp"
 #include "struct_block.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
+
+#include <cudf/column/column.hpp>
 
 #include <rmm/device_buffer.hpp>
 
@@ -19,27 +22,18 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What the buffers of a node are, in Arrow's order.
-enum class array_layout : std::int8_t {
-  null,       ///< none
-  fixed,      ///< validity, data
-  offsets32,  ///< validity, 32-bit offsets
-  string32,   ///< validity, 32-bit offsets, data
-  string64,   ///< validity, 64-bit offsets, data
-  validity    ///< validity alone
-};
-
 /// One array of an exported tree: exactly what its C struct will say.
 struct array_node : tree_links {
   array_layout layout{array_layout::null};
   std::int64_t length{0};
   std::int64_t null_count{0};
   std::int64_t offset{0};
-  std::array<void const*, 3> buffers{};
-  std::array<bool, 3> converted{};
+  std::array<void const*, 4> buffers{};
+  std::array<bool, 4> converted{};
   std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
+  std::int64_t view_bytes{0};    ///< of the data that views point into
+  std::int64_t list_size{0};     ///< child rows for each row of fixed lists
 
-  [[nodiscard]] std::int64_t num_buffers() const noexcept;
   void write(ArrowArray& array) const noexcept;
 };
 
@@ -51,6 +45,7 @@ struct array_tree {
   memory_location location;
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
+  std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
   pooled_event ready;                           ///< what consumers wait for; none for CPU memory
 
   /// Appends nodes that stand side by side. @return The index of the first

@@ -18,6 +18,7 @@ namespace {
 using detail::array_layout;
 using detail::array_node;
 using detail::bytes_for_bits;
+using detail::offset_width;
 
 array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree, std::size_t node)
 {
@@ -28,10 +29,9 @@ array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree,
 /// Bytes of the data that the strings up to the last row of a node take, from its last offset.
 std::int64_t string_bytes(array_node const& node, memory_location const& location)
 {
-  auto const width = node.layout == array_layout::string64 ? 8 : 4;
   return detail::read_offset(node.buffers[1],
                              node.offset + node.length,
-                             width,
+                             offset_width(node.layout),
                              location.device_type == ARROW_DEVICE_CPU,
                              cuda::stream_ref{cudaStream_t{}});
 }
@@ -112,16 +112,18 @@ std::vector<buffer_info> device_array::buffers() const
   add("validity", bytes_for_bits(rows));
   switch (node.layout) {
     case array_layout::fixed: add("data", bytes_for_bits(rows * node.element_bits)); break;
-    case array_layout::offsets32: add("offsets", (rows + 1) * 4); break;
+    case array_layout::offsets32:
+    case array_layout::offsets64: add("offsets", (rows + 1) * offset_width(node.layout)); break;
     case array_layout::string32:
-      wait();
-      add("offsets", (rows + 1) * 4);
-      add("data", string_bytes(node, tree_->location));
-      break;
     case array_layout::string64:
       wait();
-      add("offsets", (rows + 1) * 8);
+      add("offsets", (rows + 1) * offset_width(node.layout));
       add("data", string_bytes(node, tree_->location));
+      break;
+    case array_layout::views:
+      add("views", rows * 16);
+      add("data", node.view_bytes);
+      add("sizes", std::int64_t{sizeof(node.view_bytes)});
       break;
     default: break;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "array_layout.hpp"
+
 #include <cudf_arrow_bridge/types.hpp>
 
 #include <cudf/types.hpp>
@@ -13,8 +15,10 @@ namespace cudf_arrow_bridge::detail {
 /// What an Arrow schema says of its own level, once its format string is parsed.
 struct parsed_type {
   type_row const* row;
-  cudf::data_type column;    ///< libcudf's type, a decimal's scale included
-  std::int64_t num_buffers;  ///< that an array of this type has
+  cudf::data_type column;     ///< libcudf's type, a decimal's scale included
+  array_layout layout;        ///< of its arrays; null also for types that are refused
+  std::int64_t element_bits;  ///< of the data buffer of a fixed layout
+  std::int64_t list_size;     ///< child rows for each row of fixed lists
 };
 
 /// The types of a schema's levels, as `validate` found them.

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
+#include "negotiate.hpp"
 #include "nvtx.hpp"
 #include "schema_tree.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
-#include <cudf_arrow_bridge/types.hpp>
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
-#include <cudf/strings/strings_column_view.hpp>
 
 #include <nanoarrow/nanoarrow.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 #include <span>
+#include <string_view>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -40,41 +42,97 @@ std::string packed(key_value_metadata const& metadata)
           static_cast<std::size_t>(buffer->size_bytes)};
 }
 
-bool has_large_offsets(cudf::column_view const& column)
+/// Metadata of a schema that somebody handed over.
+key_value_metadata unpacked(char const* metadata)
 {
-  return column.type().id() == cudf::type_id::STRING && column.num_children() > 0 &&
-         column.child(cudf::strings_column_view::offsets_column_index).type().id() ==
-           cudf::type_id::INT64;
-}
-
-std::string decimal_format(cudf::column_view const& column,
-                           column_metadata const& metadata,
-                           column_path const& path)
-{
-  auto const width         = static_cast<int>(cudf::size_of(column.type())) * 8;
-  auto const max_precision = width == 32 ? 9 : width == 64 ? 18 : 38;
-  if (metadata.precision < 0 || metadata.precision > max_precision) {
-    fail_invalid(path,
-                 "precision " + std::to_string(metadata.precision) + " found, at most " +
-                   std::to_string(max_precision) + " expected for a decimal of " +
-                   std::to_string(width) + " bits");
+  auto result = key_value_metadata{};
+  auto reader = ArrowMetadataReader{};
+  check(ArrowMetadataReaderInit(&reader, metadata));
+  ArrowStringView key;
+  ArrowStringView value;
+  while (reader.remaining_keys > 0) {
+    check(ArrowMetadataReaderRead(&reader, &key, &value));
+    result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
+                        std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
   }
-  auto const precision = metadata.precision == 0 ? max_precision : metadata.precision;
-  auto format = "d:" + std::to_string(precision) + "," + std::to_string(-column.type().scale());
-  // 128 bits are the specification's default and understood by every consumer without a width.
-  return width == 128 ? format : format + "," + std::to_string(width);
+  return result;
 }
 
-std::string format_of(cudf::column_view const& column,
-                      column_metadata const& metadata,
-                      column_path const& path)
+bool is_extension(std::pair<std::string, std::string> const& entry)
+{ return entry.first == "ARROW:extension:name" || entry.first == "ARROW:extension:metadata"; }
+
+bool has_extension(key_value_metadata const& metadata)
+{ return std::any_of(metadata.begin(), metadata.end(), is_extension); }
+
+void append_if(key_value_metadata& target, key_value_metadata const& source, bool extension)
 {
-  auto const& row = export_row(column.type().id(), has_large_offsets(column));
-  auto format     = std::string{row.format};
-  if (format == "d:") { return decimal_format(column, metadata, path); }
-  if (format.ends_with(':')) { format += metadata.timezone; }
-  return format;
+  std::copy_if(source.begin(), source.end(), std::back_inserter(target), [=](auto const& entry) {
+    return is_extension(entry) == extension;
+  });
 }
+
+/// What becomes of a level that somebody asked for.
+struct agreement {
+  bool met{true};       ///< the level and all below have the types that were asked for
+  bool changed{false};  ///< one of them has another type than it would have had
+
+  agreement& operator&=(agreement const& below)
+  {
+    met     = met && below.met;
+    changed = changed || below.changed;
+    return *this;
+  }
+};
+
+/// An extension's name goes with the very type that it was given for.
+key_value_metadata agreed_metadata(key_value_metadata const& own,
+                                   ArrowSchema const* wanted,
+                                   agreement const& agreed)
+{
+  if (wanted == nullptr) { return own; }
+  auto const asked = unpacked(wanted->metadata);
+  auto result      = key_value_metadata{};
+  append_if(result, wanted->metadata == nullptr ? own : asked, false);
+  if (has_extension(asked) && agreed.met) {
+    append_if(result, asked, true);
+  } else if (!agreed.changed) {
+    append_if(result, own, true);
+  }
+  return result;
+}
+
+/// Two schemas that a column may leave with, each null where there is none.
+struct wishes {
+  ArrowSchema const* wanted;  ///< by whom the export is for
+  ArrowSchema const* origin;  ///< what an import made the column of
+
+  /// The wishes for the children of a column, of which a schema of another shape says nothing.
+  [[nodiscard]] wishes below(cudf::type_id parent) const
+  {
+    auto const fits = [parent](ArrowSchema const* schema) {
+      return schema != nullptr && detail::has_children_of(*schema, parent);
+    };
+    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr};
+  }
+
+  [[nodiscard]] wishes child(std::int64_t index) const
+  { return {detail::child_schema(wanted, index), detail::child_schema(origin, index)}; }
+
+  [[nodiscard]] wishes dictionary() const
+  {
+    return {wanted == nullptr ? nullptr : wanted->dictionary,
+            origin == nullptr ? nullptr : origin->dictionary};
+  }
+};
+
+bool has_name(ArrowSchema const* schema)
+{ return schema != nullptr && schema->name != nullptr && *schema->name != '\0'; }
+
+std::string_view name_of(ArrowSchema const* wanted, std::string_view own)
+{ return has_name(wanted) ? std::string_view{wanted->name} : own; }
+
+bool is_nullable(ArrowSchema const* wanted, bool own)
+{ return wanted == nullptr ? own : (wanted->flags & ARROW_FLAG_NULLABLE) != 0; }
 
 /// The children that Arrow's schema has, which are not always libcudf's.
 std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
@@ -92,7 +150,7 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   }
 }
 
-/// Fills the nodes of a tree from columns and their metadata.
+/// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
 class schema_builder {
  public:
   explicit schema_builder(std::size_t num_columns)
@@ -103,22 +161,43 @@ class schema_builder {
 
   void set_column(cudf::column_view const& column,
                   column_metadata const& metadata,
+                  ArrowSchema const* wanted,
                   column_path const& path)
-  { fill(0, column, metadata, path); }
+  { fill(0, column, metadata, {wanted, metadata.origin}, path); }
 
   void set_table(std::span<cudf::column_view const> columns,
                  std::vector<column_metadata> const& fields,
-                 key_value_metadata const& metadata)
+                 key_value_metadata const& metadata,
+                 ArrowSchema const* wanted)
   {
-    auto& root    = tree_->nodes.front();
-    root.format   = "+s";
-    root.metadata = packed(metadata);
-    fill_children(0, columns, fields, cudf::type_id::STRUCT, column_path{});
+    auto const top    = column_path{};
+    auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, level::fields, top);
+    auto& root        = tree_->nodes.front();
+    root.format       = "+s";
+    root.step         = {.column = cudf::data_type{cudf::type_id::STRUCT},
+                         .layout = detail::array_layout::validity};
+    root.metadata     = packed(agreed_metadata(metadata, wanted, agreed));
   }
 
   [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
 
  private:
+  /// What the children of a level are; Arrow has no nulls in the entries and keys of maps.
+  enum class level : std::int8_t { element, fields, map, entries };
+
+  static bool may_be_null(level parent, std::size_t child)
+  { return parent != level::map && !(parent == level::entries && child == 0); }
+
+  static std::string default_name(level parent, std::size_t child)
+  {
+    switch (parent) {
+      case level::element: return "item";
+      case level::map: return "entries";
+      case level::entries: return child == 0 ? "key" : "value";
+      default: return std::to_string(child);
+    }
+  }
+
   /// Appends nodes that stand side by side.
   std::size_t add_nodes(std::size_t count)
   {
@@ -127,10 +206,36 @@ class schema_builder {
     return first;
   }
 
-  void fill(std::size_t index,
-            cudf::column_view const& column,
-            column_metadata const& metadata,
-            column_path const& path)
+  /// Chooses a level's type, by whose wish comes first.
+  static std::pair<detail::outcome, agreement> choose(cudf::column_view const& column,
+                                                      column_metadata const& metadata,
+                                                      wishes const& asked,
+                                                      column_path const& path)
+  {
+    auto own = detail::plain_type(column, metadata, path);
+    if (asked.origin != nullptr) {
+      if (auto origin = detail::negotiate(column, metadata, *asked.origin, path)) {
+        own              = std::move(*origin);
+        own.step.check   = detail::value_check::none;
+        own.step.trusted = true;
+      }
+    }
+    if (asked.wanted == nullptr) { return {std::move(own), {}}; }
+    auto wanted = detail::negotiate(column, metadata, *asked.wanted, path);
+    if (!wanted) { return {std::move(own), {.met = false}}; }
+    auto const same = wanted->format == own.format && wanted->step.decode == own.step.decode &&
+                      wanted->step.index == own.step.index;
+    if (same) { return {std::move(own), {}}; }
+    return {std::move(*wanted), {.changed = true}};
+  }
+
+  agreement fill(std::size_t index,
+                 cudf::column_view const& column,
+                 column_metadata const& metadata,
+                 wishes const& asked,
+                 column_path const& path,
+                 level children_are = level::element,
+                 bool may_be_null   = true)
   {
     auto const children = arrow_children(column, path);
     if (metadata.children.size() > children.size()) {
@@ -138,53 +243,131 @@ class schema_builder {
                    "metadata of " + std::to_string(metadata.children.size()) +
                      " children found, at most " + std::to_string(children.size()) + " expected");
     }
-    auto& node    = tree_->nodes[index];  // until nodes are added
-    node.name     = metadata.name;
-    node.metadata = packed(metadata.metadata);
-    node.flags    = metadata.nullable ? ARROW_FLAG_NULLABLE : 0;
-    if (column.type().id() == cudf::type_id::DICTIONARY32) {
-      auto const indices = column.child(cudf::dictionary_column_view::indices_column_index);
-      node.format        = export_row(indices.type().id()).format;
-      node.flags |= metadata.ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0;
-      auto const values              = add_nodes(1);
-      tree_->nodes[index].dictionary = values;
-      fill(values,
-           children.front(),
-           metadata.children.empty() ? column_metadata{} : metadata.children.front(),
-           path);
-      return;
+    auto [type, agreed] = choose(column, metadata, asked, path);
+    auto const nullable = may_be_null && is_nullable(asked.wanted, metadata.nullable);
+    type.step.no_nulls  = !nullable && (asked.wanted != nullptr || !may_be_null);
+    auto const step     = type.step;
+    auto const is_map   = type.format == "+m";
+    {
+      auto& node  = tree_->nodes[index];  // until nodes are added
+      node.name   = name_of(asked.wanted, metadata.name);
+      node.format = std::move(type.format);
+      node.flags  = nullable ? ARROW_FLAG_NULLABLE : 0;
+      node.step   = step;
+      if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
+        node.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
+      }
     }
-    node.format = format_of(column, metadata, path);
-    if (!children.empty()) {
-      fill_children(index, children, metadata.children, column.type().id(), path);
+    if (step.index != cudf::type_id::EMPTY) {
+      agreed &= fill_dictionary(index, column, children, metadata, asked, path);
+    } else if (step.layout == detail::array_layout::validity) {
+      auto const names = children_are == level::entries ? level::entries : level::fields;
+      auto const below = asked.below(cudf::type_id::STRUCT);
+      agreed &= fill_children(index, children, metadata.children, below, names, path);
+    } else if (has_offsets_alone(step.layout)) {
+      auto const below = asked.below(cudf::type_id::LIST);
+      agreed &= fill_children(
+        index, children, metadata.children, below, is_map ? level::map : level::element, path);
     }
+    tree_->nodes[index].metadata = packed(agreed_metadata(metadata.metadata, asked.wanted, agreed));
+    return agreed;
   }
 
-  void fill_children(std::size_t parent,
-                     std::span<cudf::column_view const> children,
-                     std::vector<column_metadata> const& metadata,
-                     cudf::type_id parent_type,
-                     column_path const& path)
+  static bool has_offsets_alone(detail::array_layout layout)
+  { return layout == detail::array_layout::offsets32 || layout == detail::array_layout::offsets64; }
+
+  agreement fill_dictionary(std::size_t index,
+                            cudf::column_view const& column,
+                            std::span<cudf::column_view const> children,
+                            column_metadata const& metadata,
+                            wishes const& asked,
+                            column_path const& path)
+  {
+    auto const values              = add_nodes(1);
+    tree_->nodes[index].dictionary = values;
+    if (column.type().id() == cudf::type_id::DICTIONARY32) {
+      auto const known = metadata.children.empty() ? column_metadata{} : metadata.children.front();
+      return fill(values, children.front(), known, asked.dictionary(), path);
+    }
+    auto of_values      = column_metadata{};
+    of_values.timezone  = metadata.timezone;
+    of_values.precision = metadata.precision;
+    return fill(values, column, of_values, asked.dictionary(), path);
+  }
+
+  agreement fill_children(std::size_t parent,
+                          std::span<cudf::column_view const> children,
+                          std::vector<column_metadata> const& metadata,
+                          wishes const& asked,
+                          level are,
+                          column_path const& path)
   {
     auto const first                  = add_nodes(children.size());
     tree_->nodes[parent].first_child  = first;
     tree_->nodes[parent].num_children = children.size();
+    auto agreed                       = agreement{};
     auto unnamed                      = column_metadata{};
     for (std::size_t i = 0; i < children.size(); ++i) {
       auto const known = i < metadata.size();
-      if (!known) {
-        unnamed.name = parent_type == cudf::type_id::LIST ? "item" : std::to_string(i);
+      if (!known) { unnamed.name = default_name(are, i); }
+      auto const& child     = known ? metadata[i] : unnamed;
+      auto const in_list    = are == level::element || are == level::map;
+      auto const child_path = column_path{path, in_list ? "[]" : child.name.c_str()};
+      auto below            = asked.child(static_cast<std::int64_t>(i));
+      if (child.origin != nullptr) { below.origin = child.origin; }
+      agreed &= fill(first + i,
+                     children[i],
+                     child,
+                     below,
+                     child_path,
+                     are == level::map ? level::entries : level::element,
+                     may_be_null(are, i));
+    }
+    check_order(first, children.size(), metadata, path);
+    return agreed;
+  }
+
+  /// Fields are what they are by their position: a schema that moves a name asks for other data.
+  void check_order(std::size_t first,
+                   std::size_t count,
+                   std::vector<column_metadata> const& metadata,
+                   column_path const& path) const
+  {
+    for (std::size_t i = 0; i < std::min(count, metadata.size()); ++i) {
+      auto const& name = tree_->nodes[first + i].name;
+      if (name == metadata[i].name) { continue; }
+      auto const moved = std::any_of(
+        metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
+      if (moved) {
+        fail_invalid(path,
+                     "field '" + name + "' found at position " + std::to_string(i) +
+                       " of a requested schema, '" + metadata[i].name + "' expected");
       }
-      auto const& child = known ? metadata[i] : unnamed;
-      fill(first + i,
-           children[i],
-           child,
-           column_path{path, parent_type == cudf::type_id::LIST ? "[]" : child.name.c_str()});
     }
   }
 
   std::shared_ptr<detail::schema_tree> tree_{std::make_shared<detail::schema_tree>()};
 };
+
+/// A record batch is no array of another type than a struct.
+void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
+{
+  if (requested == nullptr) { return; }
+  if (requested->release == nullptr) {
+    throw std::invalid_argument{"a requested schema that was released already found"};
+  }
+  auto const is_struct =
+    requested->format != nullptr && std::string_view{requested->format} == "+s";
+  if (!is_struct) {
+    throw std::invalid_argument{"a requested type that is no struct found, the schema of a table " +
+                                std::string{"expected"}};
+  }
+  if (requested->n_children != table.num_columns()) {
+    throw std::invalid_argument{"a requested schema of " + std::to_string(requested->n_children) +
+                                " fields found, " + std::to_string(table.num_columns()) +
+                                " expected"};
+  }
+}
 
 }  // namespace
 
@@ -197,27 +380,32 @@ unique_schema shared_schema::to_arrow() const
   return schema;
 }
 
-shared_schema make_schema(cudf::column_view const& column, column_metadata const& metadata)
+shared_schema make_schema(cudf::column_view const& column,
+                          column_metadata const& metadata,
+                          ArrowSchema const* requested)
 {
   detail::nvtx_range const range{__func__};
   auto builder   = schema_builder{0};
   auto const top = column_path{};
-  builder.set_column(column, metadata, column_path{top, metadata.name.c_str()});
+  builder.set_column(column, metadata, requested, column_path{top, metadata.name.c_str()});
   return shared_schema{std::move(builder).build()};
 }
 
 shared_schema make_schema(cudf::table_view const& table,
                           std::vector<column_metadata> const& columns,
-                          key_value_metadata const& metadata)
+                          key_value_metadata const& metadata,
+                          ArrowSchema const* requested)
 {
+  detail::nvtx_range const range{__func__};
   auto const views = std::span<cudf::column_view const>{table.begin(), table.end()};
   if (columns.size() > views.size()) {
     throw std::invalid_argument{"metadata of " + std::to_string(columns.size()) +
                                 " columns found, at most " + std::to_string(views.size()) +
                                 " expected"};
   }
+  check_table_request(table, requested);
   auto builder = schema_builder{views.size()};
-  builder.set_table(views, columns, metadata);
+  builder.set_table(views, columns, metadata, requested);
   return shared_schema{std::move(builder).build()};
 }
 

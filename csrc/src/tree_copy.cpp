@@ -18,27 +18,6 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-array_layout layout_of(parsed_type const& type)
-{
-  switch (type.column.id()) {
-    case cudf::type_id::EMPTY: return array_layout::null;
-    case cudf::type_id::STRUCT: return array_layout::validity;
-    case cudf::type_id::LIST: return array_layout::offsets32;
-    case cudf::type_id::STRING:
-      return type.row->format == "U" ? array_layout::string64 : array_layout::string32;
-    default: return array_layout::fixed;
-  }
-}
-
-std::int64_t bits_of(ArrowSchema const& schema, parsed_type const& type)
-{
-  if (type.column.id() == cudf::type_id::BOOL8) { return 1; }
-  auto const stored = type.column.id() == cudf::type_id::DICTIONARY32
-                        ? cudf::data_type{index_type(schema)}
-                        : type.column;
-  return static_cast<std::int64_t>(cudf::size_of(stored)) * 8;
-}
-
 void view_node(array_tree& tree,
                std::size_t index,
                parsed_tree const& types,
@@ -46,14 +25,15 @@ void view_node(array_tree& tree,
 {
   auto const& type = types.type;
   auto node        = array_node{};
-  node.layout      = layout_of(type);
+  node.layout      = type.layout;
   node.length      = array.length;
   node.null_count  = array.null_count;
   node.offset      = array.offset;
   for (std::int64_t i = 0; i < array.n_buffers; ++i) {
     node.buffers[static_cast<std::size_t>(i)] = array.buffers[i];
   }
-  if (node.layout == array_layout::fixed) { node.element_bits = bits_of(*types.schema, type); }
+  node.element_bits = type.element_bits;
+  node.list_size    = type.list_size;
   node.num_children = static_cast<std::size_t>(array.n_children);
   node.first_child  = tree.add_nodes(node.num_children);
   for (std::size_t i = 0; i < node.num_children; ++i) {
@@ -85,7 +65,7 @@ class tree_copier {
     auto node        = from;
     node.offset      = start % 8;
     node.length      = size;
-    node.converted   = {true, true, true};
+    node.converted.fill(true);
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
     auto const first = start - node.offset;
     auto const count = size + node.offset;
@@ -93,8 +73,14 @@ class tree_copier {
     node.first_child = target_.add_nodes(node.num_children);
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const& child = source_.nodes[from.first_child + i];
-      auto const whole  = node.layout == array_layout::offsets32;
-      add(node.first_child + i, child, whole ? 0 : first, whole ? child.length : count);
+      switch (node.layout) {
+        case array_layout::offsets32:
+        case array_layout::offsets64: add(node.first_child + i, child, 0, child.length); break;
+        case array_layout::fixed_lists:
+          add(node.first_child + i, child, first * node.list_size, count * node.list_size);
+          break;
+        default: add(node.first_child + i, child, first, count);
+      }
     }
     if (from.dictionary != array_node::no_dictionary) {
       auto const& values = source_.nodes[from.dictionary];
@@ -158,9 +144,10 @@ class tree_copier {
       case array_layout::fixed:
         add_copy(1, first / 8 * node.element_bits, bytes_for_bits(count * node.element_bits));
         break;
-      case array_layout::offsets32: add_offsets(4); break;
-      case array_layout::string32: add_string(4); break;
-      case array_layout::string64: add_string(8); break;
+      case array_layout::offsets32:
+      case array_layout::offsets64: add_offsets(offset_width(node.layout)); break;
+      case array_layout::string32:
+      case array_layout::string64: add_string(offset_width(node.layout)); break;
       default: break;
     }
   }

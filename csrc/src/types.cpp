@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +16,7 @@ namespace cudf_arrow_bridge {
 namespace {
 
 using cudf::type_id;
+using detail::array_layout;
 using enum crossing;
 
 constexpr auto rows = std::to_array<type_row>({
@@ -71,11 +71,11 @@ constexpr auto rows = std::to_array<type_row>({
    zero_copy,
    "unsigned indices too wide for the signed type are widened on import"},
   {"halffloat", "e", type_id::EMPTY, unsupported, unsupported, ""},
-  {"date64", "tdm", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time32[s]", "tts", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time32[ms]", "ttm", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time64[us]", "ttu", type_id::EMPTY, unsupported, unsupported, ""},
-  {"time64[ns]", "ttn", type_id::EMPTY, unsupported, unsupported, ""},
+  {"date64", "tdm", type_id::TIMESTAMP_MILLISECONDS, zero_copy, unsupported, ""},
+  {"time32[s]", "tts", type_id::DURATION_SECONDS, converted, unsupported, ""},
+  {"time32[ms]", "ttm", type_id::DURATION_MILLISECONDS, converted, unsupported, ""},
+  {"time64[us]", "ttu", type_id::DURATION_MICROSECONDS, zero_copy, unsupported, ""},
+  {"time64[ns]", "ttn", type_id::DURATION_NANOSECONDS, zero_copy, unsupported, ""},
   {"month_interval", "tiM", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"day_time_interval", "tiD", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"month_day_nano_interval",
@@ -85,16 +85,16 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    "cuDF has no such type"},
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"binary", "z", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_binary", "Z", type_id::EMPTY, unsupported, unsupported, ""},
-  {"binary_view", "vz", type_id::EMPTY, unsupported, unsupported, ""},
-  {"string_view", "vu", type_id::EMPTY, unsupported, unsupported, ""},
-  {"fixed_size_binary", "w:", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_list", "+L", type_id::EMPTY, unsupported, unsupported, ""},
+  {"binary", "z", type_id::LIST, zero_copy, unsupported, ""},
+  {"large_binary", "Z", type_id::LIST, converted, unsupported, ""},
+  {"binary_view", "vz", type_id::LIST, converted, unsupported, ""},
+  {"string_view", "vu", type_id::STRING, converted, unsupported, ""},
+  {"fixed_size_binary", "w:", type_id::LIST, zero_copy, unsupported, ""},
+  {"large_list", "+L", type_id::LIST, converted, unsupported, ""},
   {"list_view", "+vl", type_id::EMPTY, unsupported, unsupported, ""},
   {"large_list_view", "+vL", type_id::EMPTY, unsupported, unsupported, ""},
   {"fixed_size_list", "+w:", type_id::EMPTY, unsupported, unsupported, ""},
-  {"map", "+m", type_id::EMPTY, unsupported, unsupported, ""},
+  {"map", "+m", type_id::LIST, zero_copy, unsupported, ""},
   {"sparse_union", "+us:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"dense_union", "+ud:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"run_end_encoded", "+r", type_id::EMPTY, unsupported, unsupported, ""},
@@ -114,6 +114,25 @@ type_row const* find_row(Predicate predicate)
 type_row const* find_named(std::string_view name)
 {
   return find_row([name](auto const& row) { return row.arrow == name; });
+}
+
+array_layout layout_of(ArrowSchemaView const& view)
+{
+  switch (view.type) {
+    case NANOARROW_TYPE_NA: return array_layout::null;
+    case NANOARROW_TYPE_STRING:
+    case NANOARROW_TYPE_BINARY: return array_layout::string32;
+    case NANOARROW_TYPE_LARGE_STRING:
+    case NANOARROW_TYPE_LARGE_BINARY: return array_layout::string64;
+    case NANOARROW_TYPE_LIST:
+    case NANOARROW_TYPE_MAP: return array_layout::offsets32;
+    case NANOARROW_TYPE_LARGE_LIST: return array_layout::offsets64;
+    case NANOARROW_TYPE_FIXED_SIZE_LIST: return array_layout::fixed_lists;
+    case NANOARROW_TYPE_STRUCT: return array_layout::validity;
+    case NANOARROW_TYPE_STRING_VIEW:
+    case NANOARROW_TYPE_BINARY_VIEW: return array_layout::views;
+    default: return array_layout::fixed;
+  }
 }
 
 }  // namespace
@@ -139,14 +158,13 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
   if (row == nullptr) {
     throw std::invalid_argument{"unknown Arrow format string '" + std::string{format} + "'"};
   }
-  auto const buffers = std::count_if(std::begin(view.layout.buffer_type),
-                                     std::end(view.layout.buffer_type),
-                                     [](auto type) { return type != NANOARROW_BUFFER_TYPE_NONE; });
   auto const is_decimal_column = decimal && row->column != type_id::EMPTY;
   return {row,
           is_decimal_column ? cudf::data_type{row->column, -view.decimal_scale}
                             : cudf::data_type{row->column},
-          buffers};
+          layout_of(view),
+          view.layout.element_size_bits[1],
+          view.layout.child_size_elements};
 }
 
 cudf::type_id detail::index_type(ArrowSchema const& schema)

@@ -66,12 +66,12 @@ void check_sizes(ArrowArray const& array, column_path const& path)
 
 void check_buffers(parsed_type const& type, ArrowArray const& array, column_path const& path)
 {
-  if (array.n_buffers != type.num_buffers) {
+  if (array.n_buffers != num_buffers(type.layout)) {
     fail_invalid(path,
                  std::to_string(array.n_buffers) + " buffers found, " +
-                   std::to_string(type.num_buffers) + " expected");
+                   std::to_string(num_buffers(type.layout)) + " expected");
   }
-  if (type.num_buffers == 0) { return; }
+  if (num_buffers(type.layout) == 0) { return; }
   if (array.buffers == nullptr) { fail_invalid(path, "a null array of buffers found"); }
   if (array.null_count > 0 && array.buffers[0] == nullptr) {
     fail_invalid(
@@ -79,7 +79,7 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
       "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
   }
   // Strings may all be empty, so only the second buffer (data or offsets) must exist.
-  if (type.num_buffers > 1 && array.length > 0 && array.buffers[1] == nullptr) {
+  if (num_buffers(type.layout) > 1 && array.length > 0 && array.buffers[1] == nullptr) {
     fail_invalid(path,
                  "a missing buffer 1 found, which " + std::to_string(array.length) +
                    " rows cannot do without");
