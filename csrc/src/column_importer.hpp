@@ -9,12 +9,83 @@
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
+#include <cudf/column/column.hpp>
+
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
 /// @return Whether an array has a mask that may mark nulls
 bool has_mask(ArrowArray const& array);
+
+/// Rows of an array that become a column: `skew` rows that nobody asked for stand before them.
+struct row_range {
+  std::int64_t begin;  ///< in the array's buffers, its own offset included
+  std::int64_t size;
+  std::int64_t skew;
+
+  [[nodiscard]] std::int64_t storage_begin() const { return begin - skew; }
+
+  [[nodiscard]] std::int64_t storage_size() const { return size + skew; }
+
+  [[nodiscard]] cudf::size_type num_rows() const
+  { return static_cast<cudf::size_type>(storage_size()); }
+};
+
+/// One level of what is imported: an array that has been validated, and which of its rows.
+struct import_level {
+  parsed_tree const& types;
+  ArrowArray const& array;
+  row_range rows;
+  column_path const& path;
+
+  [[nodiscard]] parsed_type const& type() const { return types.type; }
+};
+
+/// What a column has beside its rows and its mask.
+struct column_parts {
+  rmm::device_buffer data;
+  std::vector<std::unique_ptr<cudf::column>> children;
+};
+
+/**
+ * @brief Makes owning columns of a producer's struct.
+ *
+ * `column` chooses by layout; what the functions of layouts.hpp make of one level, they make with
+ * the other members.
+ */
+class column_importer {
+ public:
+  column_importer(foreign_share const& share, placement const& where) : share_{share}, where_{where}
+  {
+  }
+
+  [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
+
+  [[nodiscard]] placement const& where() const { return where_; }
+
+  [[nodiscard]] rmm::device_buffer no_buffer() const
+  { return rmm::device_buffer{0, where_.stream, where_.mr}; }
+
+  /// Takes some of the producer's memory as it is.
+  [[nodiscard]] rmm::device_buffer take(void const* memory, std::int64_t size) const;
+
+  /// Takes memory as it is, or copied where elements of `width` bytes could not be read there.
+  [[nodiscard]] rmm::device_buffer take_aligned(void const* memory,
+                                                std::int64_t size,
+                                                std::int64_t width) const;
+
+  /// A column of a fixed-width type, without nulls, over a buffer of its own.
+  [[nodiscard]] std::unique_ptr<cudf::column> flat_column(cudf::type_id type,
+                                                          std::int64_t size,
+                                                          rmm::device_buffer&& data) const;
+
+ private:
+  foreign_share const& share_;
+  placement const& where_;
+};
 
 /**
  * @brief Makes an owning column of some rows of an array that has been validated.

@@ -52,4 +52,25 @@ std::int64_t read_offset(
   return host ? host::read_integer(source, width) : device::read_integer(source, width, stream);
 }
 
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      placement const& where)
+{
+  return where.host ? host::read_ends(offsets, size, width)
+                    : device::read_ends(offsets, size, width, where);
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  return where.host ? host::narrow_offsets(offsets, count, base, where)
+                    : device::narrow_offsets(offsets, count, base, where);
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{ return where.host ? host::count_up(count, step, where) : device::count_up(count, step, where); }
+
 }  // namespace cudf_arrow_bridge::detail

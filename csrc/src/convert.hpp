@@ -66,4 +66,26 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where);
 std::int64_t read_offset(
   void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream);
 
+/// The first and last of some offsets.
+struct offset_ends {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+/// The ends of `size` rows' offsets of 4 or 8 bytes each. On device memory this waits once.
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      placement const& where);
+
+/// Offsets of 64 bits less `base`, as 32 bits.
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where);
+
+/// 0, `step`, twice `step` and so on, as 32 bits. On device memory libcudf's algorithm waits for
+/// what it asks its scalars.
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
+
 }  // namespace cudf_arrow_bridge::detail

@@ -5,16 +5,23 @@
 #include <variant>  // before libcudf's transform.hpp, which uses it without including it
 // clang-format on
 
+#include <cudf/aggregation.hpp>
+#include <cudf/binaryop.hpp>
 #include <cudf/column/column.hpp>
+#include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
+#include <cudf/reduction.hpp>
+#include <cudf/table/table.hpp>
 #include <cudf/transform.hpp>
 #include <cudf/unary.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -41,12 +48,30 @@ aligned_mask align(bit_range const& range)
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 { return std::move(*column->release().data); }
 
+cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
+{ return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
+
+/// Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
+std::int64_t widen(std::int64_t value, std::int64_t width)
+{ return width == 4 ? static_cast<std::int32_t>(value) : value; }
+
+/// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
+template <typename T>
+std::unique_ptr<cudf::column> constant(T value, std::int64_t count, placement const& where)
+{
+  // So few bytes CUDA stages before it returns.
+  auto const one  = rmm::device_buffer{&value, sizeof value, where.stream, where.mr};
+  auto const view = flat_view(cudf::type_to_id<T>(), 1, one.data());
+  auto result     = cudf::repeat(
+    cudf::table_view{{view}}, static_cast<cudf::size_type>(count), where.stream, where.mr);
+  return std::move(result->release().front());
+}
+
 }  // namespace
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
 {
-  auto const view =
-    cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, size, bools, nullptr, 0};
+  auto const view = flat_view(cudf::type_id::BOOL8, size, bools);
   return std::move(*cudf::bools_to_mask(view, where.stream, where.mr).first);
 }
 
@@ -93,7 +118,7 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where)
 {
-  auto const view = cudf::column_view{cudf::data_type{from}, size, values, nullptr, 0};
+  auto const view = flat_view(from, size, values);
   return take_data(cudf::cast(view, cudf::data_type{to}, where.stream, where.mr));
 }
 
@@ -106,12 +131,54 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
 {
-  // Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
   auto value = std::int64_t{0};
   RMM_CUDA_TRY(cudaMemcpyAsync(
     &value, source, static_cast<std::size_t>(width), cudaMemcpyDefault, stream.get()));
   RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-  return width == 4 ? static_cast<std::int32_t>(value) : value;
+  return widen(value, width);
+}
+
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      placement const& where)
+{
+  auto ends          = std::array<std::int64_t, 2>{};
+  auto const* source = static_cast<std::byte const*>(offsets);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    RMM_CUDA_TRY(cudaMemcpyAsync(&ends[i],
+                                 source + static_cast<std::int64_t>(i) * size * width,
+                                 static_cast<std::size_t>(width),
+                                 cudaMemcpyDefault,
+                                 where.stream.get()));
+  }
+  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  return {widen(ends[0], width), widen(ends[1], width)};
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  using cudf::type_id;
+  auto const view   = flat_view(type_id::INT64, count, offsets);
+  auto const narrow = cudf::data_type{type_id::INT32};
+  if (base == 0) { return take_data(cudf::cast(view, narrow, where.stream, where.mr)); }
+  auto const bases = constant(base, count, where);
+  return take_data(cudf::binary_operation(
+    view, bases->view(), cudf::binary_operator::SUB, narrow, where.stream, where.mr));
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{
+  auto const steps = constant(step, count, where);
+  return take_data(cudf::scan(steps->view(),
+                              *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
+                              cudf::scan_type::EXCLUSIVE,
+                              cudf::null_policy::EXCLUDE,
+                              where.stream,
+                              where.mr));
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-/// Masks are read as words of 32 bits by libcudf, so they are allocated in whole words.
+/// Of libcudf's offsets, and of the words in which it reads masks, which are allocated whole.
 constexpr std::int64_t word_bytes = 4;
 
 rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
@@ -149,5 +149,32 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 
 std::int64_t read_integer(void const* source, std::int64_t width)
 { return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0); }
+
+offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width)
+{
+  return {read_integer(offsets, width),
+          read_integer(static_cast<std::byte const*>(offsets) + size * width, width)};
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  auto result = allocate(count * word_bytes, where);
+  auto* out   = static_cast<std::int32_t*>(result.data());
+  for (std::int64_t i = 0; i < count; ++i) {
+    out[i] = static_cast<std::int32_t>(load<std::int64_t>(offsets, i) - base);
+  }
+  return result;
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{
+  auto result = allocate(count * word_bytes, where);
+  auto* out   = static_cast<std::int32_t*>(result.data());
+  for (std::int64_t i = 0; i < count; ++i) { out[i] = static_cast<std::int32_t>(i * step); }
+  return result;
+}
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -20,5 +20,11 @@ rmm::device_buffer cast_values(void const* values,
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 std::int64_t read_integer(void const* source, std::int64_t width);
+offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width);
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where);
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -6,6 +6,7 @@
 
 #include <cudf/types.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -46,12 +47,6 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   if (array.offset < 0) {
     fail_invalid(path, "offset " + std::to_string(array.offset) + " found, at least 0 expected");
   }
-  if (array.length >= max_rows) {
-    fail<std::overflow_error>(path,
-                              std::to_string(array.length) + " rows found, at most " +
-                                std::to_string(max_rows - 1) +
-                                " expected: import it as a stream of smaller arrays");
-  }
   if (array.offset > max_end - array.length) {
     fail_invalid(path,
                  "offset " + std::to_string(array.offset) + " and length " +
@@ -64,14 +59,44 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   }
 }
 
+/// Bytes of a fixed-width buffer must be countable, whatever the width of the type.
+void check_width(parsed_type const& type, ArrowArray const& array, column_path const& path)
+{
+  auto const width = std::max(type.element_bits / 8, std::int64_t{1});
+  if (type.layout == array_layout::fixed &&
+      array.offset + array.length > std::numeric_limits<std::int64_t>::max() / width) {
+    fail_invalid(path,
+                 std::to_string(array.offset + array.length) + " rows of " + std::to_string(width) +
+                   " bytes found, which overflow an address");
+  }
+}
+
+/// What the rows of an array need of a child: a struct row by row, fixed lists so many for each.
+void check_child_rows(parsed_type const& type,
+                      ArrowArray const& array,
+                      ArrowArray const& child,
+                      column_path const& path)
+{
+  if (type.layout != array_layout::validity && type.layout != array_layout::fixed_lists) { return; }
+  auto const rows  = array.offset + array.length;
+  auto const times = type.layout == array_layout::fixed_lists ? type.list_size : 1;
+  if (times > 0 && child.length / times < rows) {
+    fail_invalid(path,
+                 std::to_string(child.length) + " rows found, at least " + std::to_string(rows) +
+                   (times == 1 ? "" : " times " + std::to_string(times)) + " expected by the " +
+                   (type.layout == array_layout::validity ? "struct" : "list"));
+  }
+}
+
 void check_buffers(parsed_type const& type, ArrowArray const& array, column_path const& path)
 {
-  if (array.n_buffers != num_buffers(type.layout)) {
+  auto const expected = num_buffers(type.layout);
+  if (array.n_buffers != expected) {
     fail_invalid(path,
-                 std::to_string(array.n_buffers) + " buffers found, " +
-                   std::to_string(num_buffers(type.layout)) + " expected");
+                 std::to_string(array.n_buffers) + " buffers found, " + std::to_string(expected) +
+                   " expected");
   }
-  if (num_buffers(type.layout) == 0) { return; }
+  if (expected == 0) { return; }
   if (array.buffers == nullptr) { fail_invalid(path, "a null array of buffers found"); }
   if (array.null_count > 0 && array.buffers[0] == nullptr) {
     fail_invalid(
@@ -79,15 +104,17 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
       "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
   }
   // Strings may all be empty, so only the second buffer (data or offsets) must exist.
-  if (num_buffers(type.layout) > 1 && array.length > 0 && array.buffers[1] == nullptr) {
+  if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr) {
     fail_invalid(path,
                  "a missing buffer 1 found, which " + std::to_string(array.length) +
                    " rows cannot do without");
   }
 }
 
+/// @param rows How many rows of the array are to become a column, 0 where only its offsets say
 parsed_tree check_tree(ArrowSchema const& schema,
                        ArrowArray const& array,
+                       std::int64_t rows,
                        column_path const& path,
                        int depth)
 {
@@ -98,6 +125,8 @@ parsed_tree check_tree(ArrowSchema const& schema,
   auto result      = parsed_tree{&schema, supported_type(schema, path), {}};
   auto const& type = result.type;
   check_sizes(array, path);
+  check_rows(rows, path);
+  check_width(type, array, path);
   check_buffers(type, array, path);
 
   if (array.n_children != schema.n_children) {
@@ -114,12 +143,10 @@ parsed_tree check_tree(ArrowSchema const& schema,
     auto const& child_schema = *schema.children[i];
     auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
     if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
-    result.children.push_back(check_tree(child_schema, *array.children[i], child_path, depth + 1));
-    if (!is_list && array.children[i]->length < array.offset + array.length) {
-      fail_invalid(child_path,
-                   std::to_string(array.children[i]->length) + " rows found, at least " +
-                     std::to_string(array.offset + array.length) + " expected by the struct");
-    }
+    auto const child_rows = type.layout == array_layout::validity ? rows : 0;
+    result.children.push_back(
+      check_tree(child_schema, *array.children[i], child_rows, child_path, depth + 1));
+    check_child_rows(type, array, *array.children[i], child_path);
   }
   if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
     fail_invalid(path,
@@ -127,7 +154,9 @@ parsed_tree check_tree(ArrowSchema const& schema,
                                              : "a dictionary found, none expected");
   }
   if (array.dictionary != nullptr) {
-    result.children.push_back(check_tree(*schema.dictionary, *array.dictionary, path, depth + 1));
+    auto const& values = *array.dictionary;
+    result.children.push_back(
+      check_tree(*schema.dictionary, values, values.length, path, depth + 1));
   }
   return result;
 }
@@ -151,6 +180,16 @@ std::int64_t check_offsets(ArrowArray const& array, std::int64_t width, column_p
 
 }  // namespace
 
+void check_rows(std::int64_t rows, column_path const& path)
+{
+  if (rows >= max_rows) {
+    fail<std::overflow_error>(path,
+                              std::to_string(rows) + " rows found, at most " +
+                                std::to_string(max_rows - 1) +
+                                " expected: import it as a stream of smaller arrays");
+  }
+}
+
 void check_string_data(std::int64_t size, void const* data, column_path const& path)
 {
   if (size < 0) { fail_invalid(path, "a last offset of " + std::to_string(size) + " found"); }
@@ -161,21 +200,24 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
 
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 {
-  auto const& type   = types.type;
-  auto const is_list = type.column.id() == cudf::type_id::LIST;
-  if (is_list) {
-    auto const end      = check_offsets(array, 4, path);
-    auto const elements = array.children[0]->length;
-    if (end > elements) {
-      fail_invalid(path,
-                   std::to_string(elements) + " list elements found, at least " +
-                     std::to_string(end) + " expected by the offsets");
+  auto const& type     = types.type;
+  auto const is_list   = type.column.id() == cudf::type_id::LIST;
+  auto const check_end = [&] { return check_offsets(array, offset_width(type.layout), path); };
+  switch (type.layout) {
+    case array_layout::offsets32:
+    case array_layout::offsets64: {
+      auto const end      = check_end();
+      auto const elements = array.children[0]->length;
+      if (end > elements) {
+        fail_invalid(path,
+                     std::to_string(elements) + " list elements found, at least " +
+                       std::to_string(end) + " expected by the offsets");
+      }
+      break;
     }
-  }
-  if (type.column.id() == cudf::type_id::STRING) {
-    auto const width = type.row->format == "U" ? 8 : 4;
-    auto const end   = check_offsets(array, width, path);
-    check_string_data(end, array.buffers[2], path);
+    case array_layout::string32:
+    case array_layout::string64: check_string_data(check_end(), array.buffers[2], path); break;
+    default: break;
   }
   if (array.dictionary != nullptr) { validate_offsets(types.children[0], *array.dictionary, path); }
   for (std::int64_t i = 0; i < array.n_children; ++i) {
@@ -186,6 +228,6 @@ void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_
 }
 
 parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{ return check_tree(schema, array, path, 0); }
+{ return check_tree(schema, array, array.length, path, 0); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -22,6 +22,13 @@ namespace cudf_arrow_bridge::detail {
 parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 
 /**
+ * @brief Checks that a column could have so many rows.
+ *
+ * @throws std::overflow_error for more than libcudf can count, offsets of the rows included
+ */
+void check_rows(std::int64_t rows, column_path const& path);
+
+/**
  * @brief Checks that strings have the bytes that their last offset promises.
  *
  * @throws std::invalid_argument for a negative offset or missing data

@@ -46,6 +46,9 @@ rmm::device_buffer fill_later(std::size_t size, placement const& where, Convert 
 std::size_t mask_size(std::int64_t bits)
 { return cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits)); }
 
+std::size_t offsets_size(std::int64_t count)
+{ return static_cast<std::size_t>(count) * sizeof(cudf::size_type); }
+
 }  // namespace
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
@@ -110,6 +113,34 @@ std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_r
   sim::enqueue(stream.get(), [&] { value = host::read_integer(source, width); });
   RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
   return value;
+}
+
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      placement const& where)
+{
+  auto found = offset_ends{};
+  sim::enqueue(where.stream.get(), [&] { found = host::read_ends(offsets, size, width); });
+  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  return found;
+}
+
+rmm::device_buffer narrow_offsets(void const* offsets,
+                                  std::int64_t count,
+                                  std::int64_t base,
+                                  placement const& where)
+{
+  return fill_later(offsets_size(count), where, [=](placement const& on_host) {
+    return host::narrow_offsets(offsets, count, base, on_host);
+  });
+}
+
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+{
+  return fill_later(offsets_size(count), where, [=](placement const& on_host) {
+    return host::count_up(count, step, on_host);
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

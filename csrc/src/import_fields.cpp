@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layouts.hpp"
+
+namespace cudf_arrow_bridge::detail {
+
+column_parts import_fields(column_importer const& importer, import_level const& level)
+{
+  auto result = column_parts{importer.no_buffer(), {}};
+  for (std::size_t i = 0; i < level.types.children.size(); ++i) {
+    auto const& field = level.types.children[i];
+    auto const& child = *level.array.children[i];
+    auto const path   = column_path{level.path, field.schema->name};
+    // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
+    // before the ones that arrived are rows of the child like others, their nulls counted.
+    result.children.push_back(
+      importer.column({field,
+                       child,
+                       {child.offset + level.rows.storage_begin(), level.rows.storage_size(), 0},
+                       path}));
+  }
+  return result;
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What becomes of the data of each Arrow layout. Masks are `column_importer`'s.
+#pragma once
+
+#include "column_importer.hpp"
+
+namespace cudf_arrow_bridge::detail {
+
+/// Values of a fixed-width type, bools, and what is converted to either.
+column_parts import_values(column_importer const& importer, import_level const& level);
+
+/// Strings, with offsets of either width.
+column_parts import_strings(column_importer const& importer, import_level const& level);
+
+/// Bytes with offsets of either width: lists of UINT8.
+column_parts import_binary(column_importer const& importer, import_level const& level);
+
+/// Bytes, a fixed number for each row: lists of UINT8.
+column_parts import_fixed_size_binary(column_importer const& importer, import_level const& level);
+
+/// Lists with offsets of either width, and maps.
+column_parts import_lists(column_importer const& importer, import_level const& level);
+
+/// Lists with a fixed number of elements.
+column_parts import_fixed_size_lists(column_importer const& importer, import_level const& level);
+
+/// Fields of a struct.
+column_parts import_fields(column_importer const& importer, import_level const& level);
+
+/// Indices and values of a dictionary.
+column_parts import_dictionary(column_importer const& importer, import_level const& level);
+
+}  // namespace cudf_arrow_bridge::detail
