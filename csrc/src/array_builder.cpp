@@ -17,14 +17,22 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-row_range own_rows(cudf::column_view const& column)
-{ return {column.offset(), column.size(), column.null_count()}; }
+column_rows own_rows(cudf::column_view const& column)
+{
+  auto const begin = std::int64_t{column.offset()};
+  auto const size  = std::int64_t{column.size()};
+  return {begin, size, column.null_count(), begin, size};
+}
 
 /// Rows that a parent imposes on a child. Counting the nulls of a part would mean reading the mask.
-row_range parent_rows(cudf::column_view const& child, std::int64_t begin, std::int64_t size)
+column_rows parent_rows(cudf::column_view const& child,
+                        std::int64_t begin,
+                        std::int64_t size,
+                        column_rows const& parent)
 {
   auto const whole = begin == 0 && size == child.size();
-  return {begin, size, child.null_count() == 0 || whole ? child.null_count() : -1};
+  auto const known = child.null_count() == 0 || whole;
+  return {begin, size, known ? child.null_count() : -1, parent.used_begin, parent.used_size};
 }
 
 cudf::size_type to_size_type(std::int64_t size) { return static_cast<cudf::size_type>(size); }
@@ -48,13 +56,34 @@ cudf::column_view child_column(cudf::column_view const& column,
   return column.child(index);
 }
 
-bit_range mask_of(cudf::column_view const& column, row_range const& rows)
+bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }
+
+/// The part of the rows that is used, as rows of its own.
+column_rows used_rows(column_rows const& rows)
+{
+  auto const all = rows.used_begin == rows.begin && rows.used_size == rows.size;
+  return {rows.used_begin,
+          rows.used_size,
+          all || rows.null_count == 0 ? rows.null_count : -1,
+          rows.used_begin,
+          rows.used_size};
+}
+
+/// The same rows in a column that was made of them.
+column_rows moved(column_rows const& rows, column_rows const& made)
+{
+  return {made.begin,
+          made.size,
+          made.null_count,
+          rows.used_begin - rows.begin + made.begin,
+          rows.used_size};
+}
 
 }  // namespace
 
 cudf::column_view view_of(cudf::column_view const& column,
-                          row_range const& rows,
+                          column_rows const& rows,
                           placement const& where)
 {
   auto const unknown = rows.null_count < 0 && column.null_mask() != nullptr && rows.size > 0;
@@ -96,7 +125,7 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
 
 void array_builder::fill(std::size_t index,
                          cudf::column_view const& column,
-                         row_range const& rows,
+                         column_rows const& rows,
                          schema_node const& as,
                          column_path const& path,
                          std::optional<bit_range> const& parent_mask)
@@ -108,7 +137,9 @@ void array_builder::fill(std::size_t index,
   auto made = std::unique_ptr<cudf::column>{};
   if (step.decode) { made = decode_dictionary(view_of(column, rows, where_), where_); }
   if (step.check != value_check::none) {
-    check_values(made ? made->view() : view_of(column, rows, where_), step, path, where_);
+    auto const decoded = made ? made->view() : column;
+    auto const checked = made ? moved(rows, own_rows(decoded)) : rows;
+    check_values(view_of(decoded, used_rows(checked), where_), step, path, where_);
   }
   if (step.cast.id() == cudf::type_id::DICTIONARY32) {
     made = encode_dictionary(made ? made->view() : view_of(column, rows, where_), where_);
@@ -117,13 +148,14 @@ void array_builder::fill(std::size_t index,
   }
   auto const outer  = std::exchange(in_converted_, in_converted_ || made != nullptr);
   auto const source = made ? made->view() : column;
-  auto source_rows  = made ? own_rows(source) : rows;
+  auto source_rows  = made ? moved(rows, own_rows(source)) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.no_nulls) {
     if (source.type().id() == cudf::type_id::EMPTY && rows.size > 0) {
       fail_invalid(path, "nulls found, none expected by the requested schema");
     }
-    check_no_nulls(mask_of(source, source_rows), source_rows.null_count, parent_mask, path, where_);
+    auto const used = used_rows(source_rows);
+    check_no_nulls(mask_of(source, used), used.null_count, parent_mask, path, where_);
     source_rows.null_count = 0;
   }
   fill_rows(index, source, source_rows, as, path);
@@ -132,7 +164,7 @@ void array_builder::fill(std::size_t index,
 
 void array_builder::fill_rows(std::size_t index,
                               cudf::column_view const& column,
-                              row_range const& rows,
+                              column_rows const& rows,
                               schema_node const& as,
                               column_path const& path)
 {
@@ -149,11 +181,11 @@ void array_builder::fill_rows(std::size_t index,
   auto const begin = fill_validity(node, column, rows, options_.compact || fixed_lists);
   switch (node.layout) {
     case array_layout::offsets32:
-    case array_layout::offsets64: fill_list(node, column, begin, as, path); break;
+    case array_layout::offsets64: fill_list(node, column, rows, begin, as, path); break;
     case array_layout::string32:
-    case array_layout::string64: fill_string(node, column, begin, path); break;
-    case array_layout::views: fill_views(node, column, begin, path); break;
-    case array_layout::validity: fill_struct(node, column, begin, as, path); break;
+    case array_layout::string64: fill_string(node, column, rows, begin, path); break;
+    case array_layout::views: fill_views(node, column, rows, begin, path); break;
+    case array_layout::validity: fill_struct(node, column, rows, begin, as, path); break;
     default:
       if (fixed_lists) {
         fill_fixed_size(node, column, rows, as.step, path);
@@ -183,7 +215,7 @@ void array_builder::set_made(array_node& node, std::size_t slot, rmm::device_buf
 /// Sets length, offset, nulls and mask. @return The row at which the other buffers begin
 std::int64_t array_builder::fill_validity(array_node& node,
                                           cudf::column_view const& column,
-                                          row_range const& rows,
+                                          column_rows const& rows,
                                           bool compact)
 {
   node.length      = rows.size;
@@ -251,6 +283,7 @@ void array_builder::fill_values(array_node& node,
 
 void array_builder::fill_list(array_node& node,
                               cudf::column_view const& column,
+                              column_rows const& rows,
                               std::int64_t begin,
                               schema_node const& as,
                               column_path const& path)
@@ -260,11 +293,22 @@ void array_builder::fill_list(array_node& node,
   fill_offsets(node, offsets, begin, path);
   node.num_children = 1;
   node.first_child  = tree_.add_nodes(1);
-  fill(node.first_child, element, own_rows(element), child_of(as, 0), column_path{path, "[]"});
+  auto elements     = own_rows(element);
+  if (as.step.checks_below && rows.used_size > 0) {
+    // What stands outside a slice is nobody's business.
+    auto const* first   = offsets.begin<std::int32_t>() + rows.used_begin;
+    auto const ends     = read_ends(first, rows.used_size, sizeof(*first), where_);
+    elements.used_begin = element.offset() + ends.first;
+    elements.used_size  = ends.last - ends.first;
+  } else if (rows.used_size == 0) {
+    elements.used_size = 0;
+  }
+  fill(node.first_child, element, elements, child_of(as, 0), column_path{path, "[]"});
 }
 
 void array_builder::fill_struct(array_node& node,
                                 cudf::column_view const& column,
+                                column_rows const& rows,
                                 std::int64_t begin,
                                 schema_node const& as,
                                 column_path const& path)
@@ -272,9 +316,9 @@ void array_builder::fill_struct(array_node& node,
   auto const size   = node.offset + node.length;
   node.num_children = static_cast<std::size_t>(column.num_children());
   node.first_child  = tree_.add_nodes(node.num_children);
-  auto const mask   = node.buffers[0] == nullptr
+  auto const mask   = column.null_mask() == nullptr || rows.null_count == 0
                         ? std::optional<bit_range>{}
-                        : std::optional<bit_range>{{node.buffers[0], 0, size}};
+                        : std::optional<bit_range>{mask_of(column, used_rows(rows))};
   for (cudf::size_type i = 0; i < column.num_children(); ++i) {
     auto const at         = static_cast<std::size_t>(i);
     auto const child      = column.child(i);
@@ -285,7 +329,8 @@ void array_builder::fill_struct(array_node& node,
                    std::to_string(child.size()) + " rows found, at least " +
                      std::to_string(begin + size) + " expected by the struct");
     }
-    fill(node.first_child + at, child, parent_rows(child, begin, size), field, child_path, mask);
+    fill(
+      node.first_child + at, child, parent_rows(child, begin, size, rows), field, child_path, mask);
   }
 }
 

@@ -17,15 +17,17 @@
 namespace cudf_arrow_bridge::detail {
 
 /// Rows of a column counted from the head of its buffers, whatever offset the column claims.
-struct row_range {
+struct column_rows {
   std::int64_t begin;
   std::int64_t size;
   std::int64_t null_count;  ///< -1: nobody knows
+  std::int64_t used_begin;  ///< of the rows that those of the array above refer to
+  std::int64_t used_size;
 };
 
 /// The rows as a column of their own, whose nulls libcudf's algorithms want counted.
 cudf::column_view view_of(cudf::column_view const& column,
-                          row_range const& rows,
+                          column_rows const& rows,
                           placement const& where);
 
 /// Fills the nodes of a tree from column views, as a schema says that was made for them.
@@ -49,7 +51,7 @@ class array_builder {
   /// Fills a node and all below from rows of a column.
   void fill(std::size_t index,
             cudf::column_view const& column,
-            row_range const& rows,
+            column_rows const& rows,
             schema_node const& as,
             column_path const& path,
             std::optional<bit_range> const& parent_mask = {});
@@ -57,13 +59,13 @@ class array_builder {
   /// Likewise, of a column that needs no conversion as a whole any more.
   void fill_rows(std::size_t index,
                  cudf::column_view const& column,
-                 row_range const& rows,
+                 column_rows const& rows,
                  schema_node const& as,
                  column_path const& path);
 
   std::int64_t fill_validity(array_node& node,
                              cudf::column_view const& column,
-                             row_range const& rows,
+                             column_rows const& rows,
                              bool compact);
   void fill_fixed(array_node& node, cudf::column_view const& column, std::int64_t begin);
   void fill_converted(array_node& node, std::int64_t element_bits, rmm::device_buffer&& data);
@@ -72,30 +74,34 @@ class array_builder {
                    std::int64_t begin,
                    schema_node const& as,
                    column_path const& path);
-  void fill_offsets(array_node& node,
-                    std::optional<cudf::column_view> const& offsets,
-                    std::int64_t begin,
-                    column_path const& path);
+  std::int64_t fill_offsets(array_node& node,
+                            std::optional<cudf::column_view> const& offsets,
+                            std::int64_t begin,
+                            column_path const& path);
   void fill_string(array_node& node,
                    cudf::column_view const& column,
+                   column_rows const& rows,
                    std::int64_t begin,
                    column_path const& path);
   void fill_views(array_node& node,
                   cudf::column_view const& column,
+                  column_rows const& rows,
                   std::int64_t begin,
                   column_path const& path);
   void fill_fixed_size(array_node& node,
                        cudf::column_view const& column,
-                       row_range const& rows,
+                       column_rows const& rows,
                        export_step const& step,
                        column_path const& path);
   void fill_list(array_node& node,
                  cudf::column_view const& column,
+                 column_rows const& rows,
                  std::int64_t begin,
                  schema_node const& as,
                  column_path const& path);
   void fill_struct(array_node& node,
                    cudf::column_view const& column,
+                   column_rows const& rows,
                    std::int64_t begin,
                    schema_node const& as,
                    column_path const& path);

@@ -30,11 +30,28 @@ struct byte_data {
   std::byte const* head;
 };
 
-byte_data bytes_of(cudf::column_view const& column, column_path const& path)
+/// The elements of used rows may hold no nulls; those of others are not looked at.
+bool has_null_bytes(cudf::column_view const& column,
+                    column_rows const& rows,
+                    placement const& where)
+{
+  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  if (element.null_count() == 0 || rows.used_size == 0) { return false; }
+  auto const offsets = column.child(cudf::lists_column_view::offsets_column_index);
+  auto const ends    = read_ends(
+    offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), where);
+  return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},
+                     where) > 0;
+}
+
+byte_data bytes_of(cudf::column_view const& column,
+                   column_rows const& rows,
+                   column_path const& path,
+                   placement const& where)
 {
   if (column.type().id() == cudf::type_id::LIST) {
     auto const element = column.child(cudf::lists_column_view::child_column_index);
-    if (element.null_count() > 0) {
+    if (has_null_bytes(column, rows, where)) {
       fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
     }
     auto const* head = element.head<std::byte>();
@@ -69,55 +86,65 @@ std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, pla
 
 }  // namespace
 
+/// @return The bytes that offsets no longer count, as narrow ones can't
+///
 /// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out, and the
 /// offset at which an empty slice stands need not be the zero that consumers expect.
-void array_builder::fill_offsets(array_node& node,
-                                 std::optional<cudf::column_view> const& offsets,
-                                 std::int64_t begin,
-                                 column_path const& path)
+std::int64_t array_builder::fill_offsets(array_node& node,
+                                         std::optional<cudf::column_view> const& offsets,
+                                         std::int64_t begin,
+                                         column_path const& path)
 {
   auto const size  = node.offset + node.length;
   auto const width = offset_width(node.layout);
   if (size == 0) {
     // 8 bytes serve readers of either width: without a child nothing tells which one it was.
     set_made(node, 1, zeros(8, where_));
-    return;
+    return 0;
   }
   check_offsets(offsets, begin + size, path);
   auto const* first = offset_address(*offsets, begin);
   if (width == width_of(*offsets)) {
     node.buffers[1] = first;
-    return;
+    return 0;
   }
-  if (width == 4) {
-    auto const end = offset_at(*offsets, begin + size, where_);
-    if (end > most_bytes) { fail_too_large(end, "ask for large_string", path); }
+  if (width == 8) {
+    set_made(node,
+             1,
+             cast_values(first,
+                         static_cast<cudf::size_type>(size + 1),
+                         cudf::type_id::INT32,
+                         cudf::type_id::INT64,
+                         where_));
+    return 0;
   }
-  set_made(node,
-           1,
-           cast_values(first,
-                       static_cast<cudf::size_type>(size + 1),
-                       offsets->type().id(),
-                       width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32,
-                       where_));
+  auto const ends = read_ends(first, size, 8, where_);
+  auto const base = ends.last > most_bytes ? ends.first : 0;
+  if (ends.last - base > most_bytes) {
+    fail_too_large(ends.last - base, "ask for large_string", path);
+  }
+  set_made(node, 1, narrow_offsets(first, size + 1, base, where_));
+  return base;
 }
 
 void array_builder::fill_string(array_node& node,
                                 cudf::column_view const& column,
+                                column_rows const& rows,
                                 std::int64_t begin,
                                 column_path const& path)
 {
-  auto const bytes = bytes_of(column, path);
-  fill_offsets(node, bytes.offsets, begin, path);
-  node.buffers[2] = bytes.head;
+  auto const bytes = bytes_of(column, rows, path, where_);
+  auto const skip  = fill_offsets(node, bytes.offsets, begin, path);
+  node.buffers[2]  = bytes.head == nullptr ? nullptr : bytes.head + skip;
 }
 
 void array_builder::fill_views(array_node& node,
                                cudf::column_view const& column,
+                               column_rows const& rows,
                                std::int64_t begin,
                                column_path const& path)
 {
-  auto const bytes = bytes_of(column, path);
+  auto const bytes = bytes_of(column, rows, path, where_);
   auto const size  = node.offset + node.length;
   auto strings     = byte_strings{};
   if (size > 0) {
@@ -139,11 +166,11 @@ void array_builder::fill_views(array_node& node,
 
 void array_builder::fill_fixed_size(array_node& node,
                                     cudf::column_view const& column,
-                                    row_range const& rows,
+                                    column_rows const& rows,
                                     export_step const& step,
                                     column_path const& path)
 {
-  auto const bytes  = bytes_of(column, path);
+  auto const bytes  = bytes_of(column, rows, path, where_);
   auto const width  = static_cast<cudf::size_type>(step.element_bits / 8);
   node.element_bits = step.element_bits;
   if (rows.size == 0) { return; }

@@ -46,7 +46,7 @@ struct array_tree {
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
-  pooled_event ready;                           ///< what consumers wait for; none for CPU memory
+  pooled_event ready;  ///< what consumers wait for; none for CPU memory
 
   /// Appends nodes that stand side by side. @return The index of the first
   std::size_t add_nodes(std::size_t count)

@@ -92,6 +92,7 @@ column_parts import_parts(column_importer const& importer, import_level const& l
                                                              : import_strings(importer, level);
     case array_layout::validity: return import_fields(importer, level);
     case array_layout::fixed_lists: return import_fixed_size_lists(importer, level);
+    case array_layout::views: break;
   }
   throw cudf::logic_error{"no such layout"};
 }

@@ -105,10 +105,10 @@ bool nulls_within(bit_range const& inner, bit_range const& outer, placement cons
   auto const masks = std::array{left.words, right.words};
   auto const first = std::array{left.begin, right.begin};
   auto const both  = cudf::bitmask_and(words{masks.data(), masks.size()},
-                                      begins{first.data(), first.size()},
-                                      static_cast<cudf::size_type>(inner.size),
-                                      where.stream,
-                                      where.mr);
+                                       begins{first.data(), first.size()},
+                                       static_cast<cudf::size_type>(inner.size),
+                                       where.stream,
+                                       where.mr);
   return both.second == device::count_nulls(outer, where);
 }
 

@@ -268,10 +268,11 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
   return possible ? std::optional{std::move(result)} : std::nullopt;
 }
 
-bool has_children_of(ArrowSchema const& schema, cudf::type_id parent)
+bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
 {
   auto const format = std::string_view{schema.format == nullptr ? "" : schema.format};
   if (parent == type_id::STRUCT) { return format == "+s"; }
+  if (format == "+m") { return is_map; }
   return format.starts_with("+") && !format.starts_with("+s") && !format.starts_with("+u") &&
          !format.starts_with("+r");
 }

@@ -53,8 +53,9 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
                                  ArrowSchema const& wanted,
                                  column_path const& path);
 
-/// Whether the children of an Arrow type are those of libcudf's LIST or STRUCT.
-bool has_children_of(ArrowSchema const& schema, cudf::type_id parent);
+/// Whether the children of an Arrow type are those of libcudf's LIST or STRUCT, whose LIST may
+/// leave as a map.
+bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
 
 /// A child of a schema, or null where there is no such level.
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index);

@@ -107,10 +107,10 @@ struct wishes {
   ArrowSchema const* origin;  ///< what an import made the column of
 
   /// The wishes for the children of a column, of which a schema of another shape says nothing.
-  [[nodiscard]] wishes below(cudf::type_id parent) const
+  [[nodiscard]] wishes below(cudf::type_id parent, bool is_map = false) const
   {
-    auto const fits = [parent](ArrowSchema const* schema) {
-      return schema != nullptr && detail::has_children_of(*schema, parent);
+    auto const fits = [=](ArrowSchema const* schema) {
+      return schema != nullptr && detail::has_children_of(*schema, parent, is_map);
     };
     return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr};
   }
@@ -265,12 +265,25 @@ class schema_builder {
       auto const below = asked.below(cudf::type_id::STRUCT);
       agreed &= fill_children(index, children, metadata.children, below, names, path);
     } else if (has_offsets_alone(step.layout)) {
-      auto const below = asked.below(cudf::type_id::LIST);
+      auto const below = asked.below(cudf::type_id::LIST, is_map);
       agreed &= fill_children(
         index, children, metadata.children, below, is_map ? level::map : level::element, path);
     }
+    tree_->nodes[index].step.checks_below = checks_below(index);
     tree_->nodes[index].metadata = packed(agreed_metadata(metadata.metadata, asked.wanted, agreed));
     return agreed;
+  }
+
+  [[nodiscard]] bool checks_below(std::size_t index) const
+  {
+    auto const& node = tree_->nodes[index];
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const& step = tree_->nodes[node.first_child + i].step;
+      if (step.no_nulls || step.checks_below || step.check != detail::value_check::none) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static bool has_offsets_alone(detail::array_layout layout)

@@ -35,8 +35,9 @@ struct export_step {
   cudf::type_id index{cudf::type_id::EMPTY};     ///< of a dictionary's indices
   value_check check{value_check::none};
   int digits{0};
-  bool trusted{true};    ///< lists of a fixed size are known to be of it
-  bool no_nulls{false};  ///< nulls are an error
+  bool trusted{true};        ///< lists of a fixed size are known to be of it
+  bool no_nulls{false};      ///< nulls are an error
+  bool checks_below{false};  ///< whether values or nulls of a level below are checked
 };
 
 /// One level of a schema: exactly what its C struct will say.
