@@ -3,136 +3,18 @@
 #include "negotiate.hpp"
 #include "nvtx.hpp"
 #include "schema_tree.hpp"
+#include "wishes.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
 
-#include <nanoarrow/nanoarrow.hpp>
-
 #include <algorithm>
-#include <iterator>
-#include <new>
 #include <span>
 #include <string_view>
 
 namespace cudf_arrow_bridge {
 namespace {
-
-/// nanoarrow's builder fails only where memory does, or for metadata beyond 2 GiB.
-void check(ArrowErrorCode code)
-{
-  if (code == ENOMEM) { throw std::bad_alloc{}; }
-  if (code != NANOARROW_OK) {
-    throw std::invalid_argument{"nanoarrow refused a schema's metadata"};
-  }
-}
-
-std::string packed(key_value_metadata const& metadata)
-{
-  if (metadata.empty()) { return {}; }
-  nanoarrow::UniqueBuffer buffer;
-  check(ArrowMetadataBuilderInit(buffer.get(), nullptr));
-  for (auto const& [key, value] : metadata) {
-    check(ArrowMetadataBuilderAppend(buffer.get(),
-                                     {key.data(), static_cast<int64_t>(key.size())},
-                                     {value.data(), static_cast<int64_t>(value.size())}));
-  }
-  return {reinterpret_cast<char const*>(buffer->data),
-          static_cast<std::size_t>(buffer->size_bytes)};
-}
-
-/// Metadata of a schema that somebody handed over.
-key_value_metadata unpacked(char const* metadata)
-{
-  auto result = key_value_metadata{};
-  auto reader = ArrowMetadataReader{};
-  check(ArrowMetadataReaderInit(&reader, metadata));
-  ArrowStringView key;
-  ArrowStringView value;
-  while (reader.remaining_keys > 0) {
-    check(ArrowMetadataReaderRead(&reader, &key, &value));
-    result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
-                        std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
-  }
-  return result;
-}
-
-bool is_extension(std::pair<std::string, std::string> const& entry)
-{ return entry.first == "ARROW:extension:name" || entry.first == "ARROW:extension:metadata"; }
-
-bool has_extension(key_value_metadata const& metadata)
-{ return std::any_of(metadata.begin(), metadata.end(), is_extension); }
-
-void append_if(key_value_metadata& target, key_value_metadata const& source, bool extension)
-{
-  std::copy_if(source.begin(), source.end(), std::back_inserter(target), [=](auto const& entry) {
-    return is_extension(entry) == extension;
-  });
-}
-
-/// What becomes of a level that somebody asked for.
-struct agreement {
-  bool met{true};       ///< the level and all below have the types that were asked for
-  bool changed{false};  ///< one of them has another type than it would have had
-
-  agreement& operator&=(agreement const& below)
-  {
-    met     = met && below.met;
-    changed = changed || below.changed;
-    return *this;
-  }
-};
-
-/// An extension's name goes with the very type that it was given for.
-key_value_metadata agreed_metadata(key_value_metadata const& own,
-                                   ArrowSchema const* wanted,
-                                   agreement const& agreed)
-{
-  if (wanted == nullptr) { return own; }
-  auto const asked = unpacked(wanted->metadata);
-  auto result      = key_value_metadata{};
-  append_if(result, wanted->metadata == nullptr ? own : asked, false);
-  if (has_extension(asked) && agreed.met) {
-    append_if(result, asked, true);
-  } else if (!agreed.changed) {
-    append_if(result, own, true);
-  }
-  return result;
-}
-
-/// Two schemas that a column may leave with, each null where there is none.
-struct wishes {
-  ArrowSchema const* wanted;  ///< by whom the export is for
-  ArrowSchema const* origin;  ///< what an import made the column of
-
-  /// The wishes for the children of a column, of which a schema of another shape says nothing.
-  [[nodiscard]] wishes below(cudf::type_id parent, bool is_map = false) const
-  {
-    auto const fits = [=](ArrowSchema const* schema) {
-      return schema != nullptr && detail::has_children_of(*schema, parent, is_map);
-    };
-    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr};
-  }
-
-  [[nodiscard]] wishes child(std::int64_t index) const
-  { return {detail::child_schema(wanted, index), detail::child_schema(origin, index)}; }
-
-  [[nodiscard]] wishes dictionary() const
-  {
-    return {wanted == nullptr ? nullptr : wanted->dictionary,
-            origin == nullptr ? nullptr : origin->dictionary};
-  }
-};
-
-bool has_name(ArrowSchema const* schema)
-{ return schema != nullptr && schema->name != nullptr && *schema->name != '\0'; }
-
-std::string_view name_of(ArrowSchema const* wanted, std::string_view own)
-{ return has_name(wanted) ? std::string_view{wanted->name} : own; }
-
-bool is_nullable(ArrowSchema const* wanted, bool own)
-{ return wanted == nullptr ? own : (wanted->flags & ARROW_FLAG_NULLABLE) != 0; }
 
 /// The children that Arrow's schema has, which are not always libcudf's.
 std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
@@ -176,7 +58,7 @@ class schema_builder {
     root.format       = "+s";
     root.step         = {.column = cudf::data_type{cudf::type_id::STRUCT},
                          .layout = detail::array_layout::validity};
-    root.metadata     = packed(agreed_metadata(metadata, wanted, agreed));
+    root.metadata     = detail::agreed_metadata(metadata, wanted, agreed);
   }
 
   [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
@@ -207,10 +89,10 @@ class schema_builder {
   }
 
   /// Chooses a level's type, by whose wish comes first.
-  static std::pair<detail::outcome, agreement> choose(cudf::column_view const& column,
-                                                      column_metadata const& metadata,
-                                                      wishes const& asked,
-                                                      column_path const& path)
+  static std::pair<detail::outcome, detail::agreement> choose(cudf::column_view const& column,
+                                                              column_metadata const& metadata,
+                                                              detail::wishes const& asked,
+                                                              column_path const& path)
   {
     auto own = detail::plain_type(column, metadata, path);
     if (asked.origin != nullptr) {
@@ -229,13 +111,13 @@ class schema_builder {
     return {std::move(*wanted), {.changed = true}};
   }
 
-  agreement fill(std::size_t index,
-                 cudf::column_view const& column,
-                 column_metadata const& metadata,
-                 wishes const& asked,
-                 column_path const& path,
-                 level children_are = level::element,
-                 bool may_be_null   = true)
+  detail::agreement fill(std::size_t index,
+                         cudf::column_view const& column,
+                         column_metadata const& metadata,
+                         detail::wishes const& asked,
+                         column_path const& path,
+                         level children_are = level::element,
+                         bool may_be_null   = true)
   {
     auto const children = arrow_children(column, path);
     if (metadata.children.size() > children.size()) {
@@ -244,13 +126,13 @@ class schema_builder {
                      " children found, at most " + std::to_string(children.size()) + " expected");
     }
     auto [type, agreed] = choose(column, metadata, asked, path);
-    auto const nullable = may_be_null && is_nullable(asked.wanted, metadata.nullable);
+    auto const nullable = may_be_null && asked.is_nullable(metadata.nullable);
     type.step.no_nulls  = !nullable && (asked.wanted != nullptr || !may_be_null);
     auto const step     = type.step;
     auto const is_map   = type.format == "+m";
     {
       auto& node  = tree_->nodes[index];  // until nodes are added
-      node.name   = name_of(asked.wanted, metadata.name);
+      node.name   = asked.name(metadata.name);
       node.format = std::move(type.format);
       node.flags  = nullable ? ARROW_FLAG_NULLABLE : 0;
       node.step   = step;
@@ -270,7 +152,7 @@ class schema_builder {
         index, children, metadata.children, below, is_map ? level::map : level::element, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
-    tree_->nodes[index].metadata = packed(agreed_metadata(metadata.metadata, asked.wanted, agreed));
+    tree_->nodes[index].metadata = detail::agreed_metadata(metadata.metadata, asked.wanted, agreed);
     return agreed;
   }
 
@@ -289,12 +171,12 @@ class schema_builder {
   static bool has_offsets_alone(detail::array_layout layout)
   { return layout == detail::array_layout::offsets32 || layout == detail::array_layout::offsets64; }
 
-  agreement fill_dictionary(std::size_t index,
-                            cudf::column_view const& column,
-                            std::span<cudf::column_view const> children,
-                            column_metadata const& metadata,
-                            wishes const& asked,
-                            column_path const& path)
+  detail::agreement fill_dictionary(std::size_t index,
+                                    cudf::column_view const& column,
+                                    std::span<cudf::column_view const> children,
+                                    column_metadata const& metadata,
+                                    detail::wishes const& asked,
+                                    column_path const& path)
   {
     auto const values              = add_nodes(1);
     tree_->nodes[index].dictionary = values;
@@ -308,17 +190,17 @@ class schema_builder {
     return fill(values, column, of_values, asked.dictionary(), path);
   }
 
-  agreement fill_children(std::size_t parent,
-                          std::span<cudf::column_view const> children,
-                          std::vector<column_metadata> const& metadata,
-                          wishes const& asked,
-                          level are,
-                          column_path const& path)
+  detail::agreement fill_children(std::size_t parent,
+                                  std::span<cudf::column_view const> children,
+                                  std::vector<column_metadata> const& metadata,
+                                  detail::wishes const& asked,
+                                  level are,
+                                  column_path const& path)
   {
     auto const first                  = add_nodes(children.size());
     tree_->nodes[parent].first_child  = first;
     tree_->nodes[parent].num_children = children.size();
-    auto agreed                       = agreement{};
+    auto agreed                       = detail::agreement{};
     auto unnamed                      = column_metadata{};
     for (std::size_t i = 0; i < children.size(); ++i) {
       auto const known = i < metadata.size();
