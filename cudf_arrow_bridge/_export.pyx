@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns and tables of pylibcudf to Arrow device arrays."""
 
-import atexit
-
-from cpython.ref cimport PyObject
 from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
@@ -24,6 +21,7 @@ from cudf_arrow_bridge._core cimport (
     shared_schema,
     unique_device_array,
 )
+from cudf_arrow_bridge._interpreter cimport share_object
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 from cudf_arrow_bridge._schema cimport (
     Schema,
@@ -31,23 +29,6 @@ from cudf_arrow_bridge._schema cimport (
     to_column_metadata,
     to_key_values,
 )
-
-
-cdef extern from "_python_owner.hpp" namespace "cudf_arrow_bridge":
-    shared_ptr[const void] share_python_object(PyObject*) except +
-    void store_interpreter_is_going "cudf_arrow_bridge::interpreter_is_going.store"(
-        bint
-    ) noexcept
-
-
-def _interpreter_is_going():
-    # While releases can still take the GIL, for producers written in Python.
-    with nogil:
-        _core.drain_releases()
-    store_interpreter_is_going(True)
-
-
-atexit.register(_interpreter_is_going)
 
 
 cdef class ExportedArray:
@@ -159,7 +140,7 @@ def export_column(Column column not None, metadata, owner, how, requested):
     cdef device_async_resource_ref resource = resource_of(mr)
     cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
     kept = (column, owner, mr, how.stream)
-    cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
+    cdef shared_ptr[const void] c_owner = share_object(kept)
     options.compact = how.compact
     options.managed_as_cuda = how.managed_as_cuda
     with nogil:
@@ -188,7 +169,7 @@ def export_table(tuple columns, list fields, size_type num_rows, metadata, owner
     cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
     cdef table_view view = table_view(views, num_rows)
     kept = (columns, owner, mr, how.stream)
-    cdef shared_ptr[const void] c_owner = share_python_object(<PyObject*>kept)
+    cdef shared_ptr[const void] c_owner = share_object(kept)
     options.compact = how.compact
     options.managed_as_cuda = how.managed_as_cuda
     with nogil:

@@ -16,6 +16,11 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._interpreter cimport (
+    ends_interpreter,
+    enter_interpreter,
+    leave_interpreter,
+)
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 
 
@@ -32,9 +37,15 @@ cdef class Span:
     cdef object __weakref__
 
     def __dealloc__(self):
-        # The producer's release may take time, or the GIL for an owner of its own.
-        with nogil:
-            self.buffer.reset()
+        cdef bint entered = enter_interpreter()
+        if entered or ends_interpreter():
+            # The producer's release may take time, or the GIL for an owner of its own.
+            with nogil:
+                self.buffer.reset()
+        else:
+            self.buffer.release()  # leaked: this thread may end at any moment
+        if entered:
+            leave_interpreter()
 
     @property
     def nbytes(self) -> int:

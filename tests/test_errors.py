@@ -10,7 +10,7 @@ import pylibcudf as plc
 import pytest
 import samples
 from broken import BATCH, ORDERS, PATHS, check
-from peers import Producer, column_from, refused
+from peers import DeviceOnly, Producer, column_from, refused
 
 import cudf_arrow_bridge as bridge
 
@@ -29,9 +29,6 @@ NUMBERS = [
     pytest.param({"offset": 2**63 - 1}, ValueError, "overflow", id="offset and length overflow"),
     pytest.param({"offset": 2**60}, ValueError, "overflow", id="offset beyond all addresses"),
     pytest.param({"null_count": -2}, ValueError, "null count -2", id="null count below -1"),
-    pytest.param({"length": 2**31}, OverflowError, "stream", id="2^31 rows"),
-    pytest.param({"length": 2**31 - 1}, OverflowError, "stream", id="2^31 - 1 rows"),
-    pytest.param({"length": 2**62}, OverflowError, str(2**62), id="2^62 rows"),
 ]
 
 
@@ -39,6 +36,18 @@ NUMBERS = [
 @pytest.mark.parametrize(("members", "error", "word"), NUMBERS)
 def test_numbers_out_of_range(path, members, error, word):
     check(setting(path, **members), error, path, word)
+
+
+@pytest.mark.parametrize("length", [2**31 - 1, 2**31, 2**57])
+def test_more_rows_than_cudf_can_count(length):
+    check(setting("(top level)", length=length), OverflowError, "(top level)", "stream", str(length))
+
+
+@pytest.mark.parametrize("path", ["orders[].id", "n"])
+@pytest.mark.parametrize("length", [2**31 - 1, 2**57])
+def test_rows_that_nobody_asked_for_are_not_counted(path, length):
+    producer = Producer(BATCH, setting(path, length=length, null_count=-1))
+    assert pa.record_batch(DeviceOnly(bridge.to_arrow_device(producer))).equals(BATCH)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -172,11 +172,12 @@ AT_EXIT = {
             time.sleep(60)
         threading.Thread(target=hold, daemon=True).start()
         """,
-    "a thread at work": """
+    "threads at work": """
         def work():
             while True:
                 column_from(pa.array(bridge.to_arrow_device(imported)))
-        threading.Thread(target=work, daemon=True).start()
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
         time.sleep(0.1)
         """,
     "modules torn down": """
@@ -189,6 +190,42 @@ AT_EXIT = {
 @pytest.mark.parametrize("body", AT_EXIT.values(), ids=AT_EXIT)
 def test_the_interpreter_goes_quietly(body):
     assert run(body) == ""
+
+
+def test_threads_at_work_are_not_torn_out_of_a_release():
+    for _ in range(4):
+        assert run(AT_EXIT["threads at work"]) == ""
+
+
+#: A thread in the middle of dropping an owner, until `proceed` is set.
+INSIDE = """
+    from test_owners import source_of
+    inside, proceed = threading.Event(), threading.Event()
+    class Slow(list):
+        def append(self, _):
+            inside.set()
+            proceed.wait()
+            time.sleep(0.2)
+            print("gone", flush=True)
+    shared = [bridge.to_arrow_device(source_of(STRUCT, Slow()))]
+    threading.Thread(target=shared.clear, daemon=True).start()
+    inside.wait()
+    """
+
+
+def test_the_interpreter_waits_for_an_owner_on_its_way():
+    assert run(textwrap.dedent(INSIDE) + "proceed.set()") == "gone\n"
+
+
+def test_a_forked_child_does_not_wait_for_the_parents_threads():
+    body = """
+        child = os.fork()
+        if child == 0:
+            sys.exit()
+        assert os.waitpid(child, 0)[1] == 0
+        proceed.set()
+        """
+    assert run(textwrap.dedent(INSIDE) + textwrap.dedent(body)) == "gone\n"
 
 
 @pytest.mark.parametrize("when", ["release_at_exit", "release_on_thread_at_exit"])

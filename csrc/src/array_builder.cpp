@@ -2,6 +2,7 @@
 #include "array_builder.hpp"
 
 #include "export_checks.hpp"
+#include "negotiate.hpp"
 #include "recast.hpp"
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
@@ -364,12 +365,10 @@ void array_builder::fill_indices(array_node& node,
 {
   fill_fixed(node, indices, begin);
   if (indices.type().id() == step.index) { return; }
-  auto const is_signed = cudf::is_signed(cudf::data_type{step.index});
-  auto const bits      = step.element_bits - (is_signed ? 1 : 0);
-  if (bits < 32 && num_keys > std::int64_t{1} << bits) {
+  if (num_keys > most_keys(step.index)) {
     fail<std::overflow_error>(path,
                               std::to_string(num_keys) + " dictionary values found, at most " +
-                                std::to_string(std::int64_t{1} << bits) +
+                                std::to_string(most_keys(step.index)) +
                                 " expected by the requested index type: ask for a wider one");
   }
   if (step.element_bits == node.element_bits) { return; }

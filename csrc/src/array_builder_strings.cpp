@@ -161,7 +161,8 @@ void array_builder::fill_views(array_node& node,
   }
   set_made(node, 1, make_views(strings, where_));
   node.buffers[2] = bytes.head;
-  set_made(node, 3, copy_bytes(&node.view_bytes, sizeof(node.view_bytes), where_));
+  node.view_buffers.assign(node.buffers.begin(), node.buffers.end());
+  node.view_buffers.push_back(keep(copy_bytes(&node.view_bytes, sizeof(node.view_bytes), where_)));
 }
 
 void array_builder::fill_fixed_size(array_node& node,

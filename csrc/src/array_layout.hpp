@@ -7,36 +7,47 @@ namespace cudf_arrow_bridge::detail {
 
 /// What the buffers of an array are, in Arrow's order.
 enum class array_layout : std::int8_t {
-  null,        ///< none
-  fixed,       ///< validity, data
-  offsets32,   ///< validity, 32-bit offsets
-  offsets64,   ///< validity, 64-bit offsets
-  string32,    ///< validity, 32-bit offsets, data
-  string64,    ///< validity, 64-bit offsets, data
-  views,       ///< validity, views, data, the data's size in bytes
-  validity,    ///< validity alone; children row by row
-  fixed_lists  ///< validity alone; a fixed number of child rows for each row
+  null,          ///< none
+  fixed,         ///< validity, data
+  offsets32,     ///< validity, 32-bit offsets
+  offsets64,     ///< validity, 64-bit offsets
+  string32,      ///< validity, 32-bit offsets, data
+  string64,      ///< validity, 64-bit offsets, data
+  validity,      ///< validity alone; children row by row
+  fixed_lists,   ///< validity alone; a fixed number of child rows for each row
+  views,         ///< validity, views, any number of data buffers, the sizes of these
+  list_views32,  ///< validity, 32-bit offsets, 32-bit sizes
+  list_views64,  ///< validity, 64-bit offsets, 64-bit sizes
+  runs           ///< none; one child says where each run ends, the other has a value for each
 };
 
-/// @return How many buffers an array has, as the specification lays them out
+/// @return How many buffers an array has, as the specification lays them out; of views the fewest
 constexpr std::int64_t num_buffers(array_layout layout) noexcept
 {
   switch (layout) {
-    case array_layout::null: return 0;
+    case array_layout::null:
+    case array_layout::runs: return 0;
     case array_layout::validity:
     case array_layout::fixed_lists: return 1;
     case array_layout::fixed:
     case array_layout::offsets32:
     case array_layout::offsets64: return 2;
     case array_layout::string32:
-    case array_layout::string64: return 3;
-    case array_layout::views: return 4;
+    case array_layout::string64:
+    case array_layout::views:
+    case array_layout::list_views32:
+    case array_layout::list_views64: return 3;
   }
   return 0;
 }
 
 /// @return Bytes of one offset of a layout that has offsets
 constexpr std::int64_t offset_width(array_layout layout) noexcept
-{ return layout == array_layout::offsets64 || layout == array_layout::string64 ? 8 : 4; }
+{
+  return layout == array_layout::offsets64 || layout == array_layout::string64 ||
+             layout == array_layout::list_views64
+           ? 8
+           : 4;
+}
 
 }  // namespace cudf_arrow_bridge::detail

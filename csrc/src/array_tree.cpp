@@ -8,9 +8,10 @@ void array_node::write(ArrowArray& array) const noexcept
   array.length     = length;
   array.null_count = null_count;
   array.offset     = offset;
-  array.n_buffers  = num_buffers(layout);
+  array.n_buffers  = static_cast<std::int64_t>(num_buffers());
   // Consumers have no business writing here, so all structs of a tree share these pointers.
-  array.buffers = array.n_buffers == 0 ? nullptr : const_cast<void const**>(buffers.data());
+  auto const* first = layout == array_layout::views ? view_buffers.data() : buffers.data();
+  array.buffers     = array.n_buffers == 0 ? nullptr : const_cast<void const**>(first);
 }
 
 unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,

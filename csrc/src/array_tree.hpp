@@ -28,13 +28,23 @@ struct array_node : tree_links {
   std::int64_t length{0};
   std::int64_t null_count{0};
   std::int64_t offset{0};
-  std::array<void const*, 4> buffers{};
-  std::array<bool, 4> converted{};
+  std::array<void const*, 3> buffers{};
+  std::vector<void const*> view_buffers{};  ///< all buffers of views, whose number varies
+  std::array<bool, 3> converted{};
   std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
   std::int64_t view_bytes{0};    ///< of the data that views point into
   std::int64_t list_size{0};     ///< child rows for each row of fixed lists
 
   void write(ArrowArray& array) const noexcept;
+
+  [[nodiscard]] std::size_t num_buffers() const noexcept
+  {
+    return layout == array_layout::views ? view_buffers.size()
+                                         : static_cast<std::size_t>(detail::num_buffers(layout));
+  }
+
+  [[nodiscard]] void const*& buffer(std::size_t index)
+  { return layout == array_layout::views ? view_buffers[index] : buffers[index]; }
 };
 
 /**

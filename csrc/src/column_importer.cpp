@@ -28,6 +28,20 @@ bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
   return false;
 }
 
+/// Rows before the ones that arrived are kept only where nothing is looked up for them.
+bool looks_up_rows(parsed_tree const& types)
+{
+  switch (types.type.layout) {
+    case array_layout::views:
+    case array_layout::list_views32:
+    case array_layout::list_views64:
+    case array_layout::runs: return true;
+    case array_layout::validity:
+      return std::any_of(types.children.begin(), types.children.end(), looks_up_rows);
+    default: return false;
+  }
+}
+
 /**
  * @brief Chooses the rows to keep before the ones that arrived.
  *
@@ -41,7 +55,8 @@ row_range choose_rows(parsed_tree const& types,
                       std::int64_t size)
 {
   auto const first = array.offset + begin;
-  auto const skew  = size > 0 && has_mask_in_struct(types, array) ? first % word_bits : 0;
+  auto const keep  = size > 0 && has_mask_in_struct(types, array) && !looks_up_rows(types);
+  auto const skew  = keep ? first % word_bits : 0;
   auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
   return {first, size, fits ? skew : 0};
 }
@@ -79,7 +94,9 @@ column_parts import_fixed(column_importer const& importer, import_level const& l
   }
 }
 
-column_parts import_parts(column_importer const& importer, import_level const& level)
+column_parts import_parts(column_importer const& importer,
+                          import_level const& level,
+                          row_mask const& mask)
 {
   switch (level.type().layout) {
     case array_layout::null: return {importer.no_buffer(), {}};
@@ -92,7 +109,13 @@ column_parts import_parts(column_importer const& importer, import_level const& l
                                                              : import_strings(importer, level);
     case array_layout::validity: return import_fields(importer, level);
     case array_layout::fixed_lists: return import_fixed_size_lists(importer, level);
-    case array_layout::views: break;
+    case array_layout::views:
+      return level.type().column.id() == cudf::type_id::LIST
+               ? import_binary_views(importer, level, mask)
+               : import_string_views(importer, level, mask);
+    case array_layout::list_views32:
+    case array_layout::list_views64: return import_list_views(importer, level, mask);
+    case array_layout::runs: break;
   }
   throw cudf::logic_error{"no such layout"};
 }
@@ -107,8 +130,9 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
     return std::make_unique<cudf::column>(
       level.type().column, size, no_buffer(), no_buffer(), size);
   }
+  if (level.type().layout == array_layout::runs) { return import_runs(*this, level); }
   auto [mask, null_count] = import_mask(*this, level);
-  auto [data, children]   = import_parts(*this, level);
+  auto [data, children]   = import_parts(*this, level, {mask.data(), null_count});
   return std::make_unique<cudf::column>(
     level.type().column, size, std::move(data), std::move(mask), null_count, std::move(children));
 }

@@ -35,6 +35,12 @@ rmm::device_buffer cast_values(void const* values,
                     : device::cast_values(values, size, from, to, where);
 }
 
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  return where.host ? host::widen_halves(halves, size, where)
+                    : device::widen_halves(halves, size, where);
+}
+
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
 {
   return where.host

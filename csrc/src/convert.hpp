@@ -56,6 +56,9 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where);
 
+/// Floats of 16 bits, which libcudf has no type for, to floats of 32 bits.
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
+
 /// A copy, for buffers that stand too crooked in memory to be used in place.
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
 
@@ -84,8 +87,7 @@ rmm::device_buffer narrow_offsets(void const* offsets,
                                   std::int64_t base,
                                   placement const& where);
 
-/// 0, `step`, twice `step` and so on, as 32 bits. On device memory libcudf's algorithm waits for
-/// what it asks its scalars.
+/// 0, `step`, twice `step` and so on, as 32 bits.
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 
 }  // namespace cudf_arrow_bridge::detail

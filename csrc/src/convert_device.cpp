@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_device.hpp"
 
+#include "halves.hpp"
+#include "staging.hpp"
+
 // clang-format off
 #include <variant>  // before libcudf's transform.hpp, which uses it without including it
 // clang-format on
@@ -8,6 +11,7 @@
 #include <cudf/aggregation.hpp>
 #include <cudf/binaryop.hpp>
 #include <cudf/column/column.hpp>
+#include <cudf/copying.hpp>
 #include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
 #include <cudf/reduction.hpp>
@@ -22,6 +26,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -53,7 +58,13 @@ cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* d
 
 /// Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
 std::int64_t widen(std::int64_t value, std::int64_t width)
-{ return width == 4 ? static_cast<std::int32_t>(value) : value; }
+{
+  switch (width) {
+    case 2: return static_cast<std::int16_t>(value);
+    case 4: return static_cast<std::int32_t>(value);
+    default: return value;
+  }
+}
 
 /// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
 template <typename T>
@@ -120,6 +131,27 @@ rmm::device_buffer cast_values(void const* values,
 {
   auto const view = flat_view(from, size, values);
   return take_data(cudf::cast(view, cudf::data_type{to}, where.stream, where.mr));
+}
+
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  static auto const every_half = [] {
+    auto result = std::array<float, 65'536>{};
+    for (std::uint32_t i = 0; i < result.size(); ++i) {
+      result[i] = half_to_float(static_cast<std::uint16_t>(i));
+    }
+    return result;
+  }();
+  // The bits of a half say where its value is.
+  auto values = rmm::device_buffer{sizeof every_half, where.stream, where.mr};
+  host_upload{values.size(), where.stream}.copy(values.data(), every_half.data(), values.size());
+  auto const table = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());
+  auto gathered    = cudf::gather(cudf::table_view{{table}},
+                                  flat_view(cudf::type_id::UINT16, size, halves),
+                                  cudf::out_of_bounds_policy::DONT_CHECK,
+                                  where.stream,
+                                  where.mr);
+  return take_data(std::move(gathered->release().front()));
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)

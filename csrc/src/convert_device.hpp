@@ -16,6 +16,7 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id from,
                                cudf::type_id to,
                                placement const& where);
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream);
 offset_ends read_ends(void const* offsets,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_host.hpp"
 
+#include "halves.hpp"
 #include "host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
@@ -126,11 +127,23 @@ rmm::device_buffer cast_values(void const* values,
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
     return scale<std::int32_t, std::int64_t>(values, size, 86'400, where);
   }
+  auto const target =
+    to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS ? type_id::INT64 : to;
   return with_integer(from, [&](auto source) {
-    return with_integer(to, [&](auto target) {
-      return scale<decltype(source), decltype(target)>(values, size, 1, where);
+    return with_integer(target, [&](auto wanted) {
+      return scale<decltype(source), decltype(wanted)>(values, size, 1, where);
     });
   });
+}
+
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, where);
+  auto* out   = static_cast<float*>(result.data());
+  for (cudf::size_type i = 0; i < size; ++i) {
+    out[i] = half_to_float(load<std::uint16_t>(halves, i));
+  }
+  return result;
 }
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
@@ -148,7 +161,13 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 }
 
 std::int64_t read_integer(void const* source, std::int64_t width)
-{ return width == 4 ? load<std::int32_t>(source, 0) : load<std::int64_t>(source, 0); }
+{
+  switch (width) {
+    case 2: return load<std::int16_t>(source, 0);
+    case 4: return load<std::int32_t>(source, 0);
+    default: return load<std::int64_t>(source, 0);
+  }
+}
 
 offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width)
 {

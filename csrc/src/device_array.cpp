@@ -123,7 +123,7 @@ std::vector<buffer_info> device_array::buffers() const
     case array_layout::views:
       add("views", rows * 16);
       add("data", node.view_bytes);
-      add("sizes", std::int64_t{sizeof(node.view_bytes)});
+      result.push_back({"sizes", node.view_buffers.back(), sizeof(node.view_bytes), false});
       break;
     default: break;
   }

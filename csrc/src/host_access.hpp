@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Reading and making buffers in host memory, for the conversions that run on the CPU.
+/// Reading and making buffers of host memory, for the conversions that run on the CPU.
 #pragma once
 
 #include "convert.hpp"
@@ -14,18 +14,7 @@
 
 namespace cudf_arrow_bridge::detail::host {
 
-inline rmm::device_buffer allocate(std::int64_t size, placement const& where)
-{ return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr}; }
-
-/// The values of a buffer that was made for values of `T`.
-template <typename T>
-std::span<T> values_of(rmm::device_buffer& buffer)
-{ return {static_cast<T*>(buffer.data()), buffer.size() / sizeof(T)}; }
-
-inline bool bit_at(std::uint8_t const* bits, std::int64_t index)
-{ return ((bits[index / 8] >> (index % 8)) & 1) != 0; }
-
-/// A value that need not be aligned.
+/// One value of an array, which Arrow allows to stand at any address.
 template <typename T>
 T load(void const* values, std::int64_t index)
 {
@@ -34,5 +23,16 @@ T load(void const* values, std::int64_t index)
     &value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
   return value;
 }
+
+inline bool bit_at(void const* bits, std::int64_t index)
+{ return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
+
+inline rmm::device_buffer allocate(std::int64_t size, placement const& where)
+{ return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr}; }
+
+/// The values of a buffer that was allocated for them.
+template <typename T>
+std::span<T> values_of(rmm::device_buffer& buffer)
+{ return {static_cast<T*>(buffer.data()), buffer.size() / sizeof(T)}; }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -76,7 +76,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = validate(schema, array, top);
-  if (types.type.column.id() != cudf::type_id::STRUCT) {
+  if (types.type.layout != detail::array_layout::validity) {
     fail_invalid(top,
                  "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");

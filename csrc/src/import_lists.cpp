@@ -29,9 +29,11 @@ column_parts import_lists(column_importer const& importer, import_level const& l
 {
   auto const elements = level.array.children[0]->length;
   auto const is_large = level.type().layout == array_layout::offsets64;
-  // Offsets of 32 bits can be taken unseen, but for elements that they could not reach anyway.
-  if (!is_large && level.rows.storage_size() > 0 &&
-      elements <= std::numeric_limits<cudf::size_type>::max()) {
+  // A device would have to be waited for, only to leave out elements behind the last list.
+  auto const is_taken_whole = !importer.where().host && !is_large &&
+                              level.rows.storage_size() > 0 &&
+                              elements <= std::numeric_limits<cudf::size_type>::max();
+  if (is_taken_whole) {
     return elements_in_lists(importer, level, {adopt_offsets(importer, level), 0, elements});
   }
   auto offsets = import_offsets(importer, level);

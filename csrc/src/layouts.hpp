@@ -4,6 +4,7 @@
 #pragma once
 
 #include "column_importer.hpp"
+#include "convert_views.hpp"
 
 namespace cudf_arrow_bridge::detail {
 
@@ -27,6 +28,25 @@ column_parts import_fixed_size_lists(column_importer const& importer, import_lev
 
 /// Fields of a struct.
 column_parts import_fields(column_importer const& importer, import_level const& level);
+
+/// Views of strings, copied to one buffer.
+column_parts import_string_views(column_importer const& importer,
+                                 import_level const& level,
+                                 row_mask const& mask);
+
+/// Views of bytes, likewise: lists of UINT8.
+column_parts import_binary_views(column_importer const& importer,
+                                 import_level const& level,
+                                 row_mask const& mask);
+
+/// Views of lists; the elements are gathered unless they stand in order.
+column_parts import_list_views(column_importer const& importer,
+                               import_level const& level,
+                               row_mask const& mask);
+
+/// Run-end encoded values, each as often as it counts; their nulls are the column's.
+std::unique_ptr<cudf::column> import_runs(column_importer const& importer,
+                                          import_level const& level);
 
 /// Indices and values of a dictionary.
 column_parts import_dictionary(column_importer const& importer, import_level const& level);

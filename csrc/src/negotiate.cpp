@@ -12,6 +12,7 @@
 #include <cudf/utilities/traits.hpp>
 
 #include <charconv>
+#include <limits>
 #include <string_view>
 
 namespace cudf_arrow_bridge::detail {
@@ -181,6 +182,14 @@ std::optional<outcome> decoded(cudf::column_view const& column,
   return result;
 }
 
+/// A dictionary may have got more values than there were.
+bool holds_indices(cudf::column_view const& column, export_step const& step)
+{
+  if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
+  auto const keys = column.child(cudf::dictionary_column_view::keys_column_index).size();
+  return keys <= most_keys(step.index);
+}
+
 parsed_type parse(ArrowSchema const& schema, column_path const& path)
 {
   if (schema.release == nullptr) {
@@ -268,6 +277,25 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
   return possible ? std::optional{std::move(result)} : std::nullopt;
 }
 
+std::optional<outcome> restore(cudf::column_view const& column,
+                               column_metadata const& metadata,
+                               ArrowSchema const& origin,
+                               column_path const& path)
+{
+  auto const other_fields = column.type().id() == type_id::STRUCT &&
+                            has_children_of(origin, type_id::STRUCT, false) &&
+                            origin.n_children != column.num_children();
+  if (other_fields) { return std::nullopt; }
+  auto result = negotiate(column, metadata, origin, path);
+  if (!result || result->step.layout == array_layout::views ||
+      !holds_indices(column, result->step)) {
+    return std::nullopt;
+  }
+  result->step.check   = value_check::none;
+  result->step.trusted = true;
+  return result;
+}
+
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
 {
   auto const format = std::string_view{schema.format == nullptr ? "" : schema.format};
@@ -275,6 +303,13 @@ bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_ma
   if (format == "+m") { return is_map; }
   return format.starts_with("+") && !format.starts_with("+s") && !format.starts_with("+u") &&
          !format.starts_with("+r");
+}
+
+std::int64_t most_keys(cudf::type_id index)
+{
+  auto const type = cudf::data_type{index};
+  auto const bits = bits_of(type) - (cudf::is_signed(type) ? 1 : 0);
+  return bits > 31 ? std::numeric_limits<cudf::size_type>::max() : std::int64_t{1} << bits;
 }
 
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index)

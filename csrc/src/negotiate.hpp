@@ -11,6 +11,7 @@
 
 #include <cudf/column/column_view.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -53,9 +54,25 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
                                  ArrowSchema const& wanted,
                                  column_path const& path);
 
+/**
+ * @brief The type that a column was imported from, where it can still leave as it.
+ *
+ * Its values are known to fit, so none is looked at. Views are not made again: their rows lie one
+ * after the other now.
+ *
+ * @throws std::invalid_argument as `negotiate`
+ */
+std::optional<outcome> restore(cudf::column_view const& column,
+                               column_metadata const& metadata,
+                               ArrowSchema const& origin,
+                               column_path const& path);
+
 /// Whether the children of an Arrow type are those of libcudf's LIST or STRUCT, whose LIST may
 /// leave as a map.
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
+
+/// How many values the indices of a dictionary can tell apart.
+std::int64_t most_keys(cudf::type_id index);
 
 /// A child of a schema, or null where there is no such level.
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index);

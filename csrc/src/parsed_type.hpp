@@ -15,8 +15,8 @@ namespace cudf_arrow_bridge::detail {
 /// What an Arrow schema says of its own level, once its format string is parsed.
 struct parsed_type {
   type_row const* row;
-  cudf::data_type column;     ///< libcudf's type, a decimal's scale included
-  array_layout layout;        ///< of its arrays; null also for types that are refused
+  cudf::data_type column;  ///< libcudf's type, a decimal's scale included; in a tree, of runs too
+  array_layout layout;     ///< of its arrays; null also for types that are refused
   std::int64_t element_bits;  ///< of the data buffer of a fixed layout
   std::int64_t list_size;     ///< child rows for each row of fixed lists
 };

@@ -94,21 +94,20 @@ class schema_builder {
                                                               detail::wishes const& asked,
                                                               column_path const& path)
   {
-    auto own = detail::plain_type(column, metadata, path);
+    auto own    = detail::plain_type(column, metadata, path);
+    auto agreed = detail::agreement{};
     if (asked.origin != nullptr) {
-      if (auto origin = detail::negotiate(column, metadata, *asked.origin, path)) {
-        own              = std::move(*origin);
-        own.step.check   = detail::value_check::none;
-        own.step.trusted = true;
-      }
+      auto origin = detail::restore(column, metadata, *asked.origin, path);
+      agreed.kept = origin.has_value();
+      if (origin) { own = std::move(*origin); }
     }
-    if (asked.wanted == nullptr) { return {std::move(own), {}}; }
+    if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
     auto wanted = detail::negotiate(column, metadata, *asked.wanted, path);
-    if (!wanted) { return {std::move(own), {.met = false}}; }
-    auto const same = wanted->format == own.format && wanted->step.decode == own.step.decode &&
-                      wanted->step.index == own.step.index;
-    if (same) { return {std::move(own), {}}; }
-    return {std::move(*wanted), {.changed = true}};
+    agreed.met  = wanted.has_value();
+    if (!wanted) { return {std::move(own), agreed}; }
+    agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
+                     wanted->step.index != own.step.index;
+    return {std::move(agreed.changed ? *wanted : own), agreed};
   }
 
   detail::agreement fill(std::size_t index,

@@ -70,13 +70,14 @@ std::string agreed_metadata(key_value_metadata const& own,
                             ArrowSchema const* wanted,
                             agreement const& agreed)
 {
-  if (wanted == nullptr) { return packed(own); }
-  auto const asked = unpacked(wanted->metadata);
-  auto result      = key_value_metadata{};
-  append_if(result, wanted->metadata == nullptr ? own : asked, false);
+  auto const asked = wanted == nullptr ? key_value_metadata{} : unpacked(wanted->metadata);
+  auto const keep  = agreed.kept && !agreed.changed;
+  if (wanted == nullptr && keep) { return packed(own); }
+  auto result = key_value_metadata{};
+  append_if(result, asked.empty() ? own : asked, false);
   if (has_extension(asked) && agreed.met) {
     append_if(result, asked, true);
-  } else if (!agreed.changed) {
+  } else if (keep) {
     append_if(result, own, true);
   }
   return packed(result);

@@ -18,20 +18,22 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
+constexpr std::int64_t view_bytes = 16;
+
 void view_node(array_tree& tree,
                std::size_t index,
                parsed_tree const& types,
                ArrowArray const& array)
 {
-  auto const& type = types.type;
-  auto node        = array_node{};
-  node.layout      = type.layout;
-  node.length      = array.length;
-  node.null_count  = array.null_count;
-  node.offset      = array.offset;
-  for (std::int64_t i = 0; i < array.n_buffers; ++i) {
-    node.buffers[static_cast<std::size_t>(i)] = array.buffers[i];
-  }
+  auto const& type       = types.type;
+  auto node              = array_node{};
+  node.layout            = type.layout;
+  node.length            = array.length;
+  node.null_count        = array.null_count;
+  node.offset            = array.offset;
+  auto const num_buffers = static_cast<std::size_t>(array.n_buffers);
+  if (node.layout == array_layout::views) { node.view_buffers.resize(num_buffers); }
+  for (std::size_t i = 0; i < num_buffers; ++i) { node.buffer(i) = array.buffers[i]; }
   node.element_bits = type.element_bits;
   node.list_size    = type.list_size;
   node.num_children = static_cast<std::size_t>(array.n_children);
@@ -63,8 +65,9 @@ class tree_copier {
   {
     auto const start = from.offset + begin;
     auto node        = from;
-    node.offset      = start % 8;
-    node.length      = size;
+    // Runs are copied whole, so their rows stay where they are among them.
+    node.offset = from.layout == array_layout::runs ? start : start % 8;
+    node.length = size;
     node.converted.fill(true);
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
     auto const first = start - node.offset;
@@ -75,7 +78,10 @@ class tree_copier {
       auto const& child = source_.nodes[from.first_child + i];
       switch (node.layout) {
         case array_layout::offsets32:
-        case array_layout::offsets64: add(node.first_child + i, child, 0, child.length); break;
+        case array_layout::offsets64:
+        case array_layout::list_views32:
+        case array_layout::list_views64:
+        case array_layout::runs: add(node.first_child + i, child, 0, child.length); break;
         case array_layout::fixed_lists:
           add(node.first_child + i, child, first * node.list_size, count * node.list_size);
           break;
@@ -93,7 +99,7 @@ class tree_copier {
 
   void run()
   {
-    read_string_sizes();
+    read_sizes();
     auto capacity = std::size_t{0};
     for (auto const& copy : copies_) { capacity += copy.size + host_upload::alignment; }
     auto upload = host_upload{from_host_ && !to_host_ ? capacity : 0, where_.stream};
@@ -102,7 +108,7 @@ class tree_copier {
   }
 
  private:
-  /// One buffer to copy. A string's data has its size read from an offset.
+  /// One buffer to copy.
   struct buffer_copy {
     std::size_t node;
     std::size_t slot;
@@ -110,19 +116,19 @@ class tree_copier {
     std::size_t size;
   };
 
-  /// Where the bytes that a node's strings take are said.
-  struct string_end {
+  /// One buffer whose size is said somewhere: by the last offset of strings, or beside views.
+  struct sized_buffer {
     std::size_t node;
-    std::byte const* offset;
-    std::int64_t width;
+    std::size_t slot;
+    std::byte const* size;
+    std::int64_t width;  ///< bytes of the size
   };
 
   void plan(std::size_t to, std::int64_t first, std::int64_t count)
   {
     auto& node          = target_.nodes[to];
     auto const add_copy = [&](std::size_t slot, std::int64_t skip, std::int64_t size) {
-      auto const* source = static_cast<std::byte const*>(node.buffers[slot]);
-      node.buffers[slot] = nullptr;
+      auto const* source = static_cast<std::byte const*>(std::exchange(node.buffer(slot), nullptr));
       if (source == nullptr || size == 0) { return; }
       copies_.push_back({to, slot, source + skip, static_cast<std::size_t>(size)});
     };
@@ -136,10 +142,19 @@ class tree_copier {
     };
     auto const add_string = [&](std::int64_t width) {
       auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
-      if (count > 0) { ends_.push_back({to, offsets + (first + count) * width, width}); }
+      if (count > 0) { sized_.push_back({to, 2, offsets + (first + count) * width, width}); }
       add_offsets(width);
     };
-    if (node.layout != array_layout::null) { add_copy(0, first / 8, bytes_for_bits(count)); }
+    auto const add_views = [&] {
+      auto const last   = node.view_buffers.size() - 1;
+      auto const* sizes = static_cast<std::byte const*>(node.view_buffers[last]);
+      for (std::size_t slot = 2; slot < last && count > 0; ++slot) {
+        sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8});
+      }
+      add_copy(1, first * view_bytes, count * view_bytes);
+      add_copy(last, 0, static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t)));
+    };
+    if (num_buffers(node.layout) > 0) { add_copy(0, first / 8, bytes_for_bits(count)); }
     switch (node.layout) {
       case array_layout::fixed:
         add_copy(1, first / 8 * node.element_bits, bytes_for_bits(count * node.element_bits));
@@ -148,33 +163,45 @@ class tree_copier {
       case array_layout::offsets64: add_offsets(offset_width(node.layout)); break;
       case array_layout::string32:
       case array_layout::string64: add_string(offset_width(node.layout)); break;
+      case array_layout::list_views32:
+      case array_layout::list_views64: {
+        auto const width = offset_width(node.layout);
+        add_copy(1, first * width, count * width);
+        add_copy(2, first * width, count * width);
+        break;
+      }
+      case array_layout::views: add_views(); break;
       default: break;
     }
   }
 
-  void read_string_sizes()
+  void read_sizes()
   {
-    sizes_.resize(ends_.size());
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
-      auto const& end = ends_[i];
+    sizes_.resize(sized_.size());
+    for (std::size_t i = 0; i < sized_.size(); ++i) {
+      auto const& buffer = sized_[i];
       if (from_host_) {
-        sizes_[i] = read_offset(end.offset, 0, end.width, true, where_.stream);
+        sizes_[i] = read_offset(buffer.size, 0, buffer.width, true, where_.stream);
       } else {
+        // Producers keep the sizes beside views where they like, in host memory too.
         RMM_CUDA_TRY(cudaMemcpyAsync(&sizes_[i],
-                                     end.offset,
-                                     static_cast<std::size_t>(end.width),
-                                     cudaMemcpyDeviceToHost,
+                                     buffer.size,
+                                     static_cast<std::size_t>(buffer.width),
+                                     cudaMemcpyDefault,
                                      where_.stream.get()));
       }
     }
-    if (!from_host_ && !ends_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get())); }
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
-      auto const size    = ends_[i].width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
-      auto& node         = target_.nodes[ends_[i].node];
-      auto const* source = static_cast<std::byte const*>(std::exchange(node.buffers[2], nullptr));
+    if (!from_host_ && !sized_.empty()) {
+      RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get()));
+    }
+    for (std::size_t i = 0; i < sized_.size(); ++i) {
+      auto const& buffer = sized_[i];
+      auto const size    = buffer.width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
+      auto& pointer      = target_.nodes[buffer.node].buffer(buffer.slot);
+      auto const* source = static_cast<std::byte const*>(std::exchange(pointer, nullptr));
       check_string_data(size, source, column_path{});
       if (size > 0) {
-        copies_.push_back({ends_[i].node, 2, source, static_cast<std::size_t>(size)});
+        copies_.push_back({buffer.node, buffer.slot, source, static_cast<std::size_t>(size)});
       }
     }
   }
@@ -183,7 +210,7 @@ class tree_copier {
   {
     auto& buffer =
       target_.conversions.emplace_back(rmm::device_buffer{copy.size, where_.stream, where_.mr});
-    target_.nodes[copy.node].buffers[copy.slot] = buffer.data();
+    target_.nodes[copy.node].buffer(copy.slot) = buffer.data();
     if (from_host_ && to_host_) {
       std::memcpy(buffer.data(), copy.source, copy.size);
     } else if (from_host_) {
@@ -201,8 +228,8 @@ class tree_copier {
   bool from_host_;
   bool to_host_;
   std::vector<buffer_copy> copies_;
-  std::vector<string_end> ends_;
-  std::vector<std::int64_t> sizes_;  ///< what is said there
+  std::vector<sized_buffer> sized_;
+  std::vector<std::int64_t> sizes_;  ///< of these
 };
 
 }  // namespace

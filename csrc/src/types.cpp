@@ -70,12 +70,22 @@ constexpr auto rows = std::to_array<type_row>({
    zero_copy,
    zero_copy,
    "unsigned indices too wide for the signed type are widened on import"},
-  {"halffloat", "e", type_id::EMPTY, unsupported, unsupported, ""},
-  {"date64", "tdm", type_id::TIMESTAMP_MILLISECONDS, zero_copy, unsupported, ""},
-  {"time32[s]", "tts", type_id::DURATION_SECONDS, converted, unsupported, ""},
-  {"time32[ms]", "ttm", type_id::DURATION_MILLISECONDS, converted, unsupported, ""},
-  {"time64[us]", "ttu", type_id::DURATION_MICROSECONDS, zero_copy, unsupported, ""},
-  {"time64[ns]", "ttn", type_id::DURATION_NANOSECONDS, zero_copy, unsupported, ""},
+  {"halffloat", "e", type_id::FLOAT32, unsupported, converted, "widened"},
+  {"date64", "tdm", type_id::TIMESTAMP_MILLISECONDS, zero_copy, zero_copy, ""},
+  {"time32[s]",
+   "tts",
+   type_id::DURATION_SECONDS,
+   converted,
+   converted,
+   "32 bits in Arrow, 64 in cuDF"},
+  {"time32[ms]",
+   "ttm",
+   type_id::DURATION_MILLISECONDS,
+   converted,
+   converted,
+   "32 bits in Arrow, 64 in cuDF"},
+  {"time64[us]", "ttu", type_id::DURATION_MICROSECONDS, zero_copy, zero_copy, ""},
+  {"time64[ns]", "ttn", type_id::DURATION_NANOSECONDS, zero_copy, zero_copy, ""},
   {"month_interval", "tiM", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"day_time_interval", "tiD", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"month_day_nano_interval",
@@ -85,19 +95,49 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    "cuDF has no such type"},
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"binary", "z", type_id::LIST, zero_copy, unsupported, ""},
-  {"large_binary", "Z", type_id::LIST, converted, unsupported, ""},
-  {"binary_view", "vz", type_id::LIST, converted, unsupported, ""},
-  {"string_view", "vu", type_id::STRING, converted, unsupported, ""},
-  {"fixed_size_binary", "w:", type_id::LIST, zero_copy, unsupported, ""},
-  {"large_list", "+L", type_id::LIST, converted, unsupported, ""},
-  {"list_view", "+vl", type_id::EMPTY, unsupported, unsupported, ""},
-  {"large_list_view", "+vL", type_id::EMPTY, unsupported, unsupported, ""},
-  {"fixed_size_list", "+w:", type_id::EMPTY, unsupported, unsupported, ""},
-  {"map", "+m", type_id::LIST, zero_copy, unsupported, ""},
+  {"binary", "z", type_id::LIST, zero_copy, zero_copy, "lists of bytes"},
+  {"large_binary",
+   "Z",
+   type_id::LIST,
+   converted,
+   converted,
+   "lists of bytes; offsets narrowed to 32 bits, bytes shared"},
+  {"binary_view", "vz", type_id::LIST, converted, converted, "lists of bytes; copied together"},
+  {"string_view", "vu", type_id::STRING, converted, converted, "bytes copied together"},
+  {"fixed_size_binary",
+   "w:",
+   type_id::LIST,
+   zero_copy,
+   converted,
+   "lists of bytes; offsets made, bytes shared"},
+  {"large_list",
+   "+L",
+   type_id::LIST,
+   converted,
+   converted,
+   "offsets narrowed to 32 bits, elements shared"},
+  {"list_view", "+vl", type_id::LIST, unsupported, converted, "offsets made, elements gathered"},
+  {"large_list_view",
+   "+vL",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made, elements gathered"},
+  {"fixed_size_list",
+   "+w:",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made, elements shared"},
+  {"map", "+m", type_id::LIST, zero_copy, zero_copy, "lists of key-value structs"},
   {"sparse_union", "+us:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
   {"dense_union", "+ud:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"run_end_encoded", "+r", type_id::EMPTY, unsupported, unsupported, ""},
+  {"run_end_encoded",
+   "+r",
+   type_id::EMPTY,
+   unsupported,
+   converted,
+   "a column of its values, each repeated"},
 });
 
 /// A format that ends in a colon stands for all its parameters.
@@ -131,6 +171,9 @@ array_layout layout_of(ArrowSchemaView const& view)
     case NANOARROW_TYPE_STRUCT: return array_layout::validity;
     case NANOARROW_TYPE_STRING_VIEW:
     case NANOARROW_TYPE_BINARY_VIEW: return array_layout::views;
+    case NANOARROW_TYPE_LIST_VIEW: return array_layout::list_views32;
+    case NANOARROW_TYPE_LARGE_LIST_VIEW: return array_layout::list_views64;
+    case NANOARROW_TYPE_RUN_END_ENCODED: return array_layout::runs;
     default: return array_layout::fixed;
   }
 }
@@ -143,6 +186,11 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
   if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr)) {
     throw std::invalid_argument{"a schema with " + std::to_string(schema.n_children) +
                                 " children, and no pointers to them, found"};
+  }
+  // nanoarrow takes no bytes to be a mistake.
+  if (schema.format != nullptr && schema.format == std::string_view{"w:0"}) {
+    auto const* row = find_named("fixed_size_binary");
+    return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
   }
   ArrowSchemaView view{};
   ArrowError error;  // 1 KiB, of which this clears what is read

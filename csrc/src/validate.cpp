@@ -13,6 +13,9 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
+/// More than the 32-bit index of a view tells apart.
+constexpr std::int64_t max_data_buffers = std::numeric_limits<std::int32_t>::max();
+
 /// Deeper than any real schema; stops a hostile one that contains itself.
 constexpr int max_depth = 64;
 
@@ -91,10 +94,12 @@ void check_child_rows(parsed_type const& type,
 void check_buffers(parsed_type const& type, ArrowArray const& array, column_path const& path)
 {
   auto const expected = num_buffers(type.layout);
-  if (array.n_buffers != expected) {
+  auto const is_views = type.layout == array_layout::views;
+  if (is_views ? array.n_buffers < expected || array.n_buffers > expected + max_data_buffers
+               : array.n_buffers != expected) {
     fail_invalid(path,
-                 std::to_string(array.n_buffers) + " buffers found, " + std::to_string(expected) +
-                   " expected");
+                 std::to_string(array.n_buffers) + " buffers found, " +
+                   (is_views ? "at least " : "") + std::to_string(expected) + " expected");
   }
   if (expected == 0) { return; }
   if (array.buffers == nullptr) { fail_invalid(path, "a null array of buffers found"); }
@@ -104,10 +109,51 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
       "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
   }
   // Strings may all be empty, so only the second buffer (data or offsets) must exist.
-  if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr) {
+  auto const is_without_data = type.layout == array_layout::fixed && type.element_bits == 0;
+  if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr && !is_without_data) {
     fail_invalid(path,
                  "a missing buffer 1 found, which " + std::to_string(array.length) +
                    " rows cannot do without");
+  }
+  auto const is_list_views =
+    type.layout == array_layout::list_views32 || type.layout == array_layout::list_views64;
+  if (is_list_views && array.length > 0 && array.buffers[2] == nullptr) {
+    fail_invalid(path, "no sizes found, which list views cannot do without");
+  }
+  if (array.n_buffers > expected && array.buffers[array.n_buffers - 1] == nullptr) {
+    fail_invalid(path, "no sizes found for the data buffers of views");
+  }
+}
+
+/// What the rows of run-end encoded values need: runs at all, with ends that count so far.
+void check_runs(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+{
+  if (types.children.size() != 2) {
+    fail_invalid(path, std::to_string(types.children.size()) + " children found, 2 expected");
+  }
+  auto const& ends   = *array.children[0];
+  auto const& values = *array.children[1];
+  auto const type    = types.children[0].type.column.id();
+  auto const most    = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
+                       : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
+                                                      : max_end;
+  if (type != cudf::type_id::INT16 && type != cudf::type_id::INT32 &&
+      type != cudf::type_id::INT64) {
+    fail_invalid(path,
+                 "run ends of the Arrow type '" + std::string{types.children[0].type.row->arrow} +
+                   "' found, int16, int32 or int64 expected");
+  }
+  if (ends.null_count > 0) { fail_invalid(path, "null run ends found"); }
+  if (array.length > 0 && (ends.length == 0 || array.offset + array.length > most)) {
+    fail_invalid(path,
+                 std::to_string(ends.length) + " runs found, which do not reach row " +
+                   std::to_string(array.offset + array.length));
+  }
+  check_rows(ends.length, path);
+  if (values.length < ends.length) {
+    fail_invalid(
+      path,
+      std::to_string(values.length) + " values found for " + std::to_string(ends.length) + " runs");
   }
 }
 
@@ -147,6 +193,10 @@ parsed_tree check_tree(ArrowSchema const& schema,
     result.children.push_back(
       check_tree(child_schema, *array.children[i], child_rows, child_path, depth + 1));
     check_child_rows(type, array, *array.children[i], child_path);
+  }
+  if (type.layout == array_layout::runs) {
+    check_runs(result, array, path);
+    result.type.column = result.children[1].type.column;
   }
   if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
     fail_invalid(path,

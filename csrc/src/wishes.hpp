@@ -51,11 +51,13 @@ struct wishes {
 struct agreement {
   bool met{true};       ///< the level and all below have the types that were asked for
   bool changed{false};  ///< one of them has another type than it would have had
+  bool kept{true};      ///< all that came from an import leave as what they were
 
   agreement& operator&=(agreement const& below)
   {
     met     = met && below.met;
     changed = changed || below.changed;
+    kept    = kept && below.kept;
     return *this;
   }
 };

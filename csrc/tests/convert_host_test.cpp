@@ -7,6 +7,10 @@
 #include <cudf/utilities/error.hpp>
 
 #include <gtest/gtest.h>
+#include <nanoarrow/nanoarrow.h>
+
+#include <cmath>
+#include <numeric>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -126,9 +130,29 @@ TEST(HostCast, KeepsValues)
   expect_cast<std::uint16_t, std::int32_t>(UINT16, INT32, {0, 1, 32'767, 32'768, 65'535}, 1);
   expect_cast<std::int32_t, std::int64_t>(
     DURATION_DAYS, DURATION_SECONDS, {0, -1, 1, 2'147'483'647, -2'147'483'647 - 1}, 86'400);
+  expect_cast<std::int32_t, std::int64_t>(
+    INT32, DURATION_MILLISECONDS, {0, -1, 2'147'483'647, -2'147'483'647 - 1}, 1);
   expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {}, 1);
   EXPECT_THROW((void)detail::host::cast_values(nullptr, 0, INT8, FLOAT64, here()),
                cudf::logic_error);
+}
+
+TEST(HostHalves, HaveTheValuesThatNanoarrowGivesThem)
+{
+  auto halves = std::vector<std::uint16_t>(65'536);
+  std::iota(halves.begin(), halves.end(), std::uint16_t{0});
+  auto const floats = detail::host::widen_halves(halves.data(), 65'536, here());
+  for (auto const half : halves) {
+    auto const found = static_cast<float const*>(floats.data())[half];
+    if ((half & 0x7FFF) > 0x7C00) {
+      EXPECT_TRUE(std::isnan(found)) << half;
+      EXPECT_EQ(std::signbit(found), half >= 0x8000) << half;
+    } else {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(found),
+                std::bit_cast<std::uint32_t>(ArrowHalfFloatToFloat(half)))
+        << half;
+    }
+  }
 }
 
 TEST(HostCopy, AreTheBytesThemselves)
@@ -159,6 +183,29 @@ TEST(HostOffsets, AreReadFromAnyAddress)
     EXPECT_EQ(read(narrow.data(), static_cast<std::int64_t>(i), 4), narrow[i]);
     EXPECT_EQ(read(memory.data() + 1, static_cast<std::int64_t>(i), 8), wide[i]);
   }
+}
+
+TEST(HostOffsets, AreCountedFromAnyBase)
+{
+  auto const base = std::int64_t{1} << 40;
+  auto const wide = std::array<std::int64_t, 4>{base, base + 3, base + 3, base + 2'147'483'647};
+  auto memory     = std::array<char, 33>{};
+  std::memcpy(memory.data() + 1, wide.data(), sizeof wide);
+  auto const ends = detail::host::read_ends(memory.data() + 1, 3, 8);
+  EXPECT_EQ(ends.first, wide.front());
+  EXPECT_EQ(ends.last, wide.back());
+  auto const narrow = detail::host::narrow_offsets(memory.data() + 1, 4, base, here());
+  auto const* found = static_cast<std::int32_t const*>(narrow.data());
+  EXPECT_EQ(std::vector(found, found + 4), (std::vector<std::int32_t>{0, 3, 3, 2'147'483'647}));
+}
+
+TEST(HostOffsets, CountUp)
+{
+  auto const made   = detail::host::count_up(4, 715'827'882, here());
+  auto const* found = static_cast<std::int32_t const*>(made.data());
+  EXPECT_EQ(std::vector(found, found + 4),
+            (std::vector<std::int32_t>{0, 715'827'882, 1'431'655'764, 2'147'483'646}));
+  EXPECT_EQ(detail::host::count_up(0, 5, here()).size(), 0U);
 }
 
 }  // namespace

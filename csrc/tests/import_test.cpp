@@ -52,6 +52,7 @@ slicing slices_of(slice_case const& c, bool count_nulls)
 std::vector<shape> importable_shapes()
 {
   auto result = nested_shapes();
+  for (auto& type : foreign_shapes()) { result.push_back(std::move(type)); }
   for (auto const* format : {"c", "s", "l", "C", "S", "I", "L"}) {
     result.push_back(dictionary_of(flat("string"), format));
   }

@@ -14,14 +14,15 @@ namespace cudf_arrow_bridge {
 /// How the buffers of one type cross the border.
 enum class crossing : std::int8_t {
   zero_copy,   ///< every buffer is shared
-  converted,   ///< the layouts differ: the data buffer is rewritten, masks are still shared
+  converted,   ///< the layouts differ: the data or the offsets are rewritten, all else is shared
   unsupported  ///< refused
 };
 
 /**
  * @brief One row of the type table: what a libcudf type and an Arrow type are to each other.
  *
- * Rows with an unsupported export describe Arrow types that libcudf has no type for.
+ * Rows with an unsupported export describe Arrow types that libcudf has no type for: it takes them
+ * as the nearest one, if any.
  */
 struct type_row {
   std::string_view arrow;   ///< Arrow's name of the type, e.g. "timestamp[us]"

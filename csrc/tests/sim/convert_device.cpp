@@ -4,9 +4,7 @@
 #include "convert_device.hpp"
 
 #include "convert_host.hpp"
-#include "kernels.hpp"
-
-#include <cudf_arrow_bridge/memory.hpp>
+#include "fill_later.hpp"
 
 #include <cudf/null_mask.hpp>
 #include <cudf/utilities/traits.hpp>
@@ -16,32 +14,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
 namespace cudf_arrow_bridge::detail::device {
 namespace {
 
-/**
- * @brief Allocates a result and has the stream fill it, late.
- *
- * @param size Bytes of the result; what the conversion doesn't fill becomes 0
- * @param where Where the result goes
- * @param convert Makes the same result in host memory
- */
-template <typename Convert>
-rmm::device_buffer fill_later(std::size_t size, placement const& where, Convert convert)
-{
-  auto result = rmm::device_buffer{size, where.stream, where.mr};
-  sim::enqueue(where.stream.get(), [target = result.data(), size, stream = where.stream, convert] {
-    auto const made = convert(placement{true, stream, host_memory_resource()});
-    auto const part = std::min(size, made.size());
-    if (part > 0) { std::memcpy(target, made.data(), part); }
-    if (size > part) { std::memset(static_cast<std::byte*>(target) + part, 0, size - part); }
-  });
-  return result;
-}
+using sim::fill_later;
 
 std::size_t mask_size(std::int64_t bits)
 { return cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits)); }
@@ -97,6 +73,14 @@ rmm::device_buffer cast_values(void const* values,
   auto const bytes = static_cast<std::size_t>(size) * cudf::size_of(cudf::data_type{to});
   return fill_later(bytes, where, [=](placement const& on_host) {
     return host::cast_values(values, size, from, to, on_host);
+  });
+}
+
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(size) * sizeof(float);
+  return fill_later(bytes, where, [=](placement const& on_host) {
+    return host::widen_halves(halves, size, on_host);
   });
 }
 

@@ -31,10 +31,15 @@ inline void fill_schema(ArrowSchema* schema, shape const& type, std::string cons
     fill_schema(schema->dictionary, type.children[0], "");
     return;
   }
+  if (type.is_binary()) { return; }
   check(ArrowSchemaAllocateChildren(schema, static_cast<std::int64_t>(type.children.size())));
   for (std::size_t i = 0; i < type.children.size(); ++i) {
     ArrowSchemaInit(schema->children[i]);
     fill_schema(schema->children[i], type.children[i], "f" + std::to_string(i));
+  }
+  if (type.format == "+m") {
+    schema->children[0]->flags              = 0;
+    schema->children[0]->children[0]->flags = 0;
   }
 }
 

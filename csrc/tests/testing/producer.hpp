@@ -31,6 +31,13 @@ inline void append(ArrowArray* array, shape const& type, value const& v)
 {
   if (v.is_null()) { return check(ArrowArrayAppendNull(array, 1)); }
   switch (type.id) {
+    case cudf::type_id::LIST: {
+      auto bytes = std::vector<std::uint8_t>{};
+      for (auto const& item : v.items()) {
+        bytes.push_back(static_cast<std::uint8_t>(item.number()));
+      }
+      return check(ArrowArrayAppendBytes(array, {{bytes.data()}, std::ssize(bytes)}));
+    }
     case cudf::type_id::STRING: {
       auto const& text = v.text();
       return check(
@@ -69,6 +76,18 @@ inline rows padded(shape const& type, rows const& values, padding const& pad)
   return result;
 }
 
+/// What lists consist of; null ones have no elements, but for those of a fixed size.
+inline std::pair<rows, std::vector<std::int32_t>> flatten(shape const& type, rows values)
+{
+  if (type.list_size() > 0) {
+    auto const filler = samples(type.children[0], static_cast<std::size_t>(type.list_size()), 0, 7);
+    for (auto& v : values) {
+      if (v.is_null()) { v = {filler}; }
+    }
+  }
+  return flatten(values);
+}
+
 inline void build(
   ArrowArray* array, shape const& type, rows const& values, slicing const& slices, int level)
 {
@@ -91,13 +110,20 @@ inline void build(
       build(array->children[i], field, field_rows(all, i, filler(field)), slices, level + 1);
     }
     set_validity();
-  } else if (type.id == cudf::type_id::LIST) {
-    auto const [elements, offsets] = flatten(all);
-    check(ArrowArrayInitFromType(array, NANOARROW_TYPE_LIST));
-    check(ArrowArrayAllocateChildren(array, 1));
+  } else if (type.id == cudf::type_id::LIST && !type.is_binary()) {
+    auto const [elements, offsets] = flatten(type, all);
+    auto const wide                = std::vector<std::int64_t>(offsets.begin(), offsets.end());
+    auto const schema              = make_schema(type);
+    check(ArrowArrayInitFromSchema(array, schema.get(), &error), &error);
+    ArrowArrayRelease(array->children[0]);
     build(array->children[0], type.children[0], elements, slices, level + 1);
     set_validity();
-    check(ArrowBufferAppend(ArrowArrayBuffer(array, 1), offsets.data(), std::ssize(offsets) * 4));
+    auto* buffer = ArrowArrayBuffer(array, 1);
+    if (type.format == "+L") {
+      check(ArrowBufferAppend(buffer, wide.data(), std::ssize(wide) * 8));
+    } else if (type.list_size() < 0) {
+      check(ArrowBufferAppend(buffer, offsets.data(), std::ssize(offsets) * 4));
+    }
   } else {
     auto schema              = nanoarrow::UniqueSchema{};
     auto const [keys, codes] = encode(all);

@@ -32,8 +32,12 @@ inline value sample(shape const& type, engine& random, int null_percent)
       return {text + std::to_string(below(random, 20))};
     }
     case cudf::type_id::LIST: {
-      auto items = rows(static_cast<std::size_t>(below(random, 4)));
-      for (auto& item : items) { item = sample(type.children[0], random, null_percent); }
+      auto const fixed = type.list_size();
+      auto items       = rows(static_cast<std::size_t>(fixed < 0 ? below(random, 4) : fixed));
+      auto const whole = type.is_binary() || type.format == "+m";  // no nulls in there
+      for (auto& item : items) {
+        item = sample(type.children[0], random, whole ? 0 : null_percent);
+      }
       return {std::move(items)};
     }
     case cudf::type_id::STRUCT: {
@@ -49,8 +53,9 @@ inline value sample(shape const& type, engine& random, int null_percent)
       return sample(type.children[0], few, 0);
     }
     default: {
-      auto const bits = 8 * static_cast<int>(cudf::size_of(type.type()));
-      auto const draw = (static_cast<std::uint64_t>(random()) << 32) | random();
+      auto const is_time32 = type.format == "tts" || type.format == "ttm";
+      auto const bits      = is_time32 ? 32 : 8 * static_cast<int>(cudf::size_of(type.type()));
+      auto const draw      = (static_cast<std::uint64_t>(random()) << 32) | random();
       if (bits == 128) { return number(static_cast<__int128_t>(draw) * -1'000'003); }
       auto const kept = draw >> (64 - bits);
       if (!type.is_signed()) { return number(kept); }
@@ -110,6 +115,35 @@ inline std::vector<shape> nested_shapes()
                            dictionary_of(struct_of({flat("string"), flat("int8")}), "c"),
                            list_of(dictionary_of(flat("large_string"), "l"))}) {
     result.push_back(type);
+  }
+  return result;
+}
+
+/// Types of Arrow that arrive as others of libcudf's, flat and nested.
+inline std::vector<shape> foreign_shapes()
+{
+  using enum cudf::type_id;
+  auto const flats = std::vector<shape>{as(FLOAT32, "half", "e"),
+                                        as(TIMESTAMP_MILLISECONDS, "date64", "tdm"),
+                                        as(DURATION_SECONDS, "time32_s", "tts"),
+                                        as(DURATION_MILLISECONDS, "time32_ms", "ttm"),
+                                        as(DURATION_MICROSECONDS, "time64_us", "ttu"),
+                                        as(DURATION_NANOSECONDS, "time64_ns", "ttn"),
+                                        bytes_as("binary", "z"),
+                                        bytes_as("large_binary", "Z"),
+                                        bytes_as("bytes_of_3", "w:3"),
+                                        large_list_of(flat("int16")),
+                                        fixed_list_of(flat("string"), 2),
+                                        map_of(flat("string"), flat("int8"))};
+  auto result      = std::vector<shape>{};
+  for (auto const& type : flats) {
+    result.push_back(type);
+    for (auto const& nested :
+         {list_of(type), struct_of({type, flat("int32")}), dictionary_of(type)}) {
+      result.push_back(nested);
+    }
+    result.push_back(large_list_of(fixed_list_of(type, 3)));
+    result.push_back(map_of(type, struct_of({type})));
   }
   return result;
 }

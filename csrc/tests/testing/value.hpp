@@ -80,6 +80,14 @@ struct shape {
   [[nodiscard]] bool is_float() const
   { return id == cudf::type_id::FLOAT32 || id == cudf::type_id::FLOAT64; }
 
+  /// Lists of bytes that Arrow has a type of its own for.
+  [[nodiscard]] bool is_binary() const
+  { return id == cudf::type_id::LIST && !format.starts_with('+'); }
+
+  /// Elements of each list where the type says how many, else -1.
+  [[nodiscard]] int list_size() const
+  { return format.find("w:") > 1 ? -1 : std::stoi(format.substr(format.find(':') + 1)); }
+
   [[nodiscard]] bool is_signed() const
   {
     return !is_float() && id != cudf::type_id::BOOL8 &&
@@ -106,6 +114,37 @@ inline shape dictionary_of(shape keys, std::string index_format = "i")
           index_format,
           0,
           {std::move(keys)}};
+}
+
+/// A type of Arrow that arrives as another one of libcudf's.
+inline shape as(cudf::type_id id,
+                std::string name,
+                std::string format,
+                std::vector<shape> children = {})
+{ return {id, std::move(name), std::move(format), 0, std::move(children)}; }
+
+inline shape large_list_of(shape const& element)
+{ return as(cudf::type_id::LIST, "large_list_" + element.name, "+L", {element}); }
+
+inline shape fixed_list_of(shape const& element, int size)
+{
+  auto const n = std::to_string(size);
+  return as(cudf::type_id::LIST, "list_of_" + n + "_" + element.name, "+w:" + n, {element});
+}
+
+inline shape map_of(shape const& key, shape const& item)
+{
+  auto const name = "map_" + key.name + "_" + item.name;
+  return as(cudf::type_id::LIST, name, "+m", {struct_of({key, item})});
+}
+
+/// Bytes in lists; Arrow's type has no child.
+inline shape bytes_as(std::string name, std::string format)
+{
+  return as(cudf::type_id::LIST,
+            std::move(name),
+            std::move(format),
+            {as(cudf::type_id::UINT8, "uint8", "C")});
 }
 
 /// Every type without children that crosses with its values as they are.

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert_device.hpp"
+#include "convert_views.hpp"
+
+// clang-format off
+#include <variant>  // before libcudf's headers, some of which use it without including it
+// clang-format on
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+
+#include <cudf/column/column_factories.hpp>
+#include <cudf/filling.hpp>
+#include <cudf/interop.hpp>
+#include <cudf/lists/filling.hpp>
+#include <cudf/replace.hpp>
+#include <cudf/scalar/scalar.hpp>
+#include <cudf/search.hpp>
+#include <cudf/table/table_view.hpp>
+#include <cudf/unary.hpp>
+
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <nanoarrow/nanoarrow.h>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail::device {
+namespace {
+
+using cudf::size_type;
+using cudf::type_id;
+
+/// Values of a fixed-width type, copied only if libcudf could not read them at their address.
+class aligned_values {
+ public:
+  aligned_values(
+    type_id type, void const* values, std::int64_t begin, size_type size, placement const& where)
+    : type_{type}, size_{size}, copy_{0, where.stream, where.mr}
+  {
+    auto const width = static_cast<std::int64_t>(cudf::size_of(type_));
+    first_           = static_cast<std::byte const*>(values) + begin * width;
+    if (reinterpret_cast<std::uintptr_t>(first_) % static_cast<std::uintptr_t>(width) != 0) {
+      copy_  = copy_bytes(first_, size * width, where);
+      first_ = static_cast<std::byte const*>(copy_.data());
+    }
+  }
+
+  [[nodiscard]] cudf::column_view view(row_mask const& mask = {nullptr, 0}) const
+  {
+    auto const* bits = static_cast<cudf::bitmask_type const*>(mask.bits);
+    return {type_, size_, first_, bits, mask.null_count};
+  }
+
+ private:
+  cudf::data_type type_;
+  size_type size_;
+  rmm::device_buffer copy_;
+  std::byte const* first_;
+};
+
+void keep_schema(ArrowSchema* /*self*/) {}
+void keep_array(ArrowArray* /*self*/) {}
+
+/// Positions and sizes of lists, of either width, as INT32.
+std::unique_ptr<cudf::column> narrow(cudf::column_view const& values, placement const& where)
+{ return cudf::cast(values, cudf::data_type{type_id::INT32}, where.stream, where.mr); }
+
+std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, placement const& where)
+{
+  auto const make = [&]<typename T>(T number) -> std::unique_ptr<cudf::scalar> {
+    return std::make_unique<cudf::numeric_scalar<T>>(number, true, where.stream, where.mr);
+  };
+  switch (type) {
+    case type_id::INT16: return make(static_cast<std::int16_t>(value));
+    case type_id::INT32: return make(static_cast<std::int32_t>(value));
+    default: return make(value);
+  }
+}
+
+}  // namespace
+
+string_buffers strings_from_views(view_rows const& rows, placement const& where)
+{
+  // libcudf reads views in a kernel of its import alone. It is given rows from the first on, as it
+  // would cut a larger offset short, and reads no size of a data buffer.
+  auto const* first =
+    static_cast<std::byte const*>(rows.views) + rows.begin * std::int64_t{sizeof(ArrowBinaryView)};
+  auto buffers = std::vector<void const*>{rows.mask.bits, first};
+  buffers.insert(buffers.end(), rows.data.begin(), rows.data.end());
+  buffers.push_back(rows.data_sizes);
+  auto schema            = ArrowSchema{};
+  schema.format          = "vu";
+  schema.release         = keep_schema;
+  auto array             = ArrowDeviceArray{};
+  array.array.length     = rows.size;
+  array.array.buffers    = buffers.data();
+  array.array.n_buffers  = std::ssize(buffers);
+  array.array.null_count = rows.mask.null_count;
+  array.array.release    = keep_array;
+  array.device_type      = ARROW_DEVICE_CUDA;
+  auto device            = 0;
+  RMM_CUDA_TRY(cudaGetDevice(&device));
+  array.device_id = device;
+
+  auto made     = cudf::from_arrow_device_column(&schema, &array, where.stream, where.mr);
+  auto contents = made.get_deleter().owned_mem_.front()->release();
+  return {std::move(*contents.data), std::move(contents.children.front())};
+}
+
+gathered_lists lists_from_views(list_view_rows const& rows,
+                                column_path const& path,
+                                placement const& where)
+{
+  if (rows.num_elements >= std::numeric_limits<size_type>::max()) {
+    fail<std::overflow_error>(path,
+                              std::to_string(rows.num_elements) +
+                                " list elements found, which libcudf cannot count: import it as a "
+                                "stream of smaller arrays");
+  }
+  auto const type    = rows.width == 4 ? type_id::INT32 : type_id::INT64;
+  auto const offsets = aligned_values{type, rows.offsets, rows.begin, rows.size, where};
+  auto const sizes   = aligned_values{type, rows.sizes, rows.begin, rows.size, where};
+  auto counts        = narrow(sizes.view(rows.mask), where);
+  if (rows.mask.null_count > 0) {
+    counts = cudf::replace_nulls(
+      counts->view(), *scalar_of(type_id::INT32, 0, where), where.stream, where.mr);
+  }
+  auto const starts = narrow(offsets.view(), where);
+  auto lists        = cudf::lists::sequences(starts->view(), counts->view(), where.stream, where.mr)
+                        ->release()
+                        .children;
+  return {std::move(lists[0]), std::move(lists[1]), 0, rows.num_elements};
+}
+
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
+                                           column_path const& path,
+                                           placement const& where)
+{
+  auto const type = rows.width == 2   ? type_id::INT16
+                    : rows.width == 4 ? type_id::INT32
+                                      : type_id::INT64;
+  auto const runs = static_cast<size_type>(rows.num_runs);
+  auto const last =
+    read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
+                 rows.width,
+                 where.stream);
+  if (last < rows.begin + rows.size) {
+    fail_invalid(path,
+                 "a last run end of " + std::to_string(last) + " found, at least " +
+                   std::to_string(rows.begin + rows.size) + " expected");
+  }
+  auto const ends      = aligned_values{type, rows.ends, 0, runs, where};
+  auto const first     = scalar_of(type, rows.begin, where);
+  auto const positions = cudf::sequence(rows.size, *first, where.stream, where.mr);
+  // A row belongs to the first run that ends behind it.
+  return cudf::upper_bound(cudf::table_view{{ends.view()}},
+                           cudf::table_view{{positions->view()}},
+                           {cudf::order::ASCENDING},
+                           {cudf::null_order::AFTER},
+                           where.stream,
+                           where.mr);
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

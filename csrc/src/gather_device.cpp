@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gather.hpp"
+
+#include <cudf/copying.hpp>
+#include <cudf/table/table.hpp>
+#include <cudf/table/table_view.hpp>
+#include <cudf/utilities/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+namespace {
+
+bool has_null_column(cudf::column_view const& column)
+{
+  return column.type().id() == cudf::type_id::EMPTY ||
+         std::any_of(column.child_begin(), column.child_end(), has_null_column);
+}
+
+}  // namespace
+
+std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
+                                          cudf::column_view const& map,
+                                          column_path const& path,
+                                          placement const& where)
+{
+  if (source.type().id() == cudf::type_id::EMPTY) {
+    auto const none = [&] { return rmm::device_buffer{0, where.stream, where.mr}; };
+    return std::make_unique<cudf::column>(source.type(), map.size(), none(), none(), map.size());
+  }
+  if (has_null_column(source)) {
+    fail<cudf::data_type_error>(path,
+                                "a null column found below others that have to be gathered, which "
+                                "libcudf cannot: give it another type, or hand over host memory");
+  }
+  auto rows = cudf::gather(cudf::table_view{{source}},
+                           map,
+                           cudf::out_of_bounds_policy::DONT_CHECK,
+                           cudf::negative_index_policy::NOT_ALLOWED,
+                           where.stream,
+                           where.mr);
+  return std::move(rows->release().front());
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gather.hpp"
+#include "host_access.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail::host {
+namespace {
+
+using cudf::size_type;
+using cudf::type_id;
+using children_t = std::vector<std::unique_ptr<cudf::column>>;
+
+template <std::size_t Width>
+rmm::device_buffer gather_width(void const* values,
+                                std::span<size_type const> map,
+                                placement const& where)
+{
+  using element = std::array<std::byte, Width>;
+  auto result   = allocate(std::ssize(map) * std::int64_t{Width}, where);
+  auto out      = values_of<element>(result).begin();
+  for (auto const row : map) { *out++ = load<element>(values, row); }
+  return result;
+}
+
+/// One column of a tree after the other, each with the numbers of its own rows.
+class gatherer {
+ public:
+  gatherer(column_path const& path, placement const& where) : path_{path}, where_{where} {}
+
+  std::unique_ptr<cudf::column> rows(cudf::column_view const& source,
+                                     std::span<size_type const> map)
+  {
+    if (source.offset() == 0) { return stored_rows(source, map); }
+    auto shifted = std::vector<size_type>(map.size());
+    std::transform(map.begin(), map.end(), shifted.begin(), [&](size_type row) {
+      return row + source.offset();
+    });
+    return stored_rows(source, shifted);
+  }
+
+ private:
+  /// Rows counted from where the buffers begin, as the children of structs count them.
+  std::unique_ptr<cudf::column> stored_rows(cudf::column_view const& source,
+                                            std::span<size_type const> map)
+  {
+    auto const size = static_cast<size_type>(map.size());
+    if (source.type().id() == type_id::EMPTY) {
+      return std::make_unique<cudf::column>(source.type(), size, none(), none(), size);
+    }
+    auto children   = children_t{};
+    auto data       = parts(source, map, children);
+    auto null_count = size_type{0};
+    auto mask       = mask_of(source, map, null_count);
+    return std::make_unique<cudf::column>(
+      source.type(), size, std::move(data), std::move(mask), null_count, std::move(children));
+  }
+
+  rmm::device_buffer parts(cudf::column_view const& source,
+                           std::span<size_type const> map,
+                           children_t& children)
+  {
+    switch (source.type().id()) {
+      case type_id::STRING: return strings(source, map, children);
+      case type_id::LIST: lists(source, map, children); return none();
+      case type_id::STRUCT:
+        for (auto child = source.child_begin(); child != source.child_end(); ++child) {
+          children.push_back(rows(*child, map));
+        }
+        return none();
+      case type_id::DICTIONARY32: {
+        auto all = std::vector<size_type>(static_cast<std::size_t>(source.child(1).size()));
+        std::iota(all.begin(), all.end(), 0);
+        children.push_back(rows(source.child(0), map));
+        children.push_back(rows(source.child(1), all));
+        return none();
+      }
+      default: return values(source, map);
+    }
+  }
+
+  rmm::device_buffer values(cudf::column_view const& source, std::span<size_type const> map)
+  {
+    auto const* data = source.head<void>();
+    switch (cudf::size_of(source.type())) {
+      case 1: return gather_width<1>(data, map, where_);
+      case 2: return gather_width<2>(data, map, where_);
+      case 4: return gather_width<4>(data, map, where_);
+      case 8: return gather_width<8>(data, map, where_);
+      default: return gather_width<16>(data, map, where_);
+    }
+  }
+
+  rmm::device_buffer strings(cudf::column_view const& source,
+                             std::span<size_type const> map,
+                             children_t& children)
+  {
+    if (source.num_children() == 0) { return none(); }  // libcudf's column of no strings
+    auto const is_large   = source.child(0).type().id() == type_id::INT64;
+    auto const* offsets   = source.child(0).head<void>();
+    auto const* chars     = source.head<std::byte>();
+    auto const first_char = [&](std::int64_t row) {
+      return is_large ? load<std::int64_t>(offsets, row) : load<std::int32_t>(offsets, row);
+    };
+    auto const length = [&](std::int64_t row) {
+      return is_null(source, row) ? 0 : first_char(row + 1) - first_char(row);
+    };
+    auto made   = sizes_to_offsets(map, length, is_large);
+    auto result = allocate(made.total, where_);
+    auto* out   = static_cast<std::byte*>(result.data());
+    for (auto const row : map) { out = std::copy_n(chars + first_char(row), length(row), out); }
+    children.push_back(std::move(made.offsets));
+    return result;
+  }
+
+  void lists(cudf::column_view const& source, std::span<size_type const> map, children_t& children)
+  {
+    auto const* offsets = source.child(0).head<void>();
+    auto const first    = [&](std::int64_t row) { return load<std::int32_t>(offsets, row); };
+    auto const length   = [&](std::int64_t row) -> std::int64_t {
+      return is_null(source, row) ? 0 : first(row + 1) - first(row);
+    };
+    auto made = sizes_to_offsets(map, length, false);
+    if (made.total > std::numeric_limits<size_type>::max()) {
+      fail<std::overflow_error>(path_,
+                                std::to_string(made.total) + " list elements found, at most " +
+                                  std::to_string(std::numeric_limits<size_type>::max()) +
+                                  " expected: import it as a stream of smaller arrays");
+    }
+    auto elements = std::vector<size_type>(static_cast<std::size_t>(made.total));
+    auto out      = elements.begin();
+    for (auto const row : map) {
+      auto const end = out + length(row);
+      std::iota(out, end, first(row));
+      out = end;
+    }
+    children.push_back(std::move(made.offsets));
+    children.push_back(rows(source.child(1), elements));
+  }
+
+  struct new_offsets {
+    std::unique_ptr<cudf::column> offsets;
+    std::int64_t total;
+  };
+
+  /// Offsets of 32 bits, unless they are to be or have to be of 64.
+  template <typename Length>
+  new_offsets sizes_to_offsets(std::span<size_type const> map, Length length, bool large)
+  {
+    auto total = std::int64_t{0};
+    for (auto const row : map) { total += length(row); }
+    auto const fill = [&]<typename T>(type_id type, T) {
+      auto const count = static_cast<size_type>(map.size()) + 1;
+      auto buffer      = allocate(std::int64_t{count} * std::int64_t{sizeof(T)}, where_);
+      auto out         = values_of<T>(buffer).begin();
+      auto offset      = std::int64_t{0};
+      *out++           = 0;
+      for (auto const row : map) { *out++ = static_cast<T>(offset += length(row)); }
+      return std::make_unique<cudf::column>(
+        cudf::data_type{type}, count, std::move(buffer), none(), 0);
+    };
+    if (large || total > std::numeric_limits<std::int32_t>::max()) {
+      return {fill(type_id::INT64, std::int64_t{}), total};
+    }
+    return {fill(type_id::INT32, std::int32_t{}), total};
+  }
+
+  static bool is_null(cudf::column_view const& source, std::int64_t row)
+  { return source.null_mask() != nullptr && !bit_at(source.null_mask(), row); }
+
+  rmm::device_buffer mask_of(cudf::column_view const& source,
+                             std::span<size_type const> map,
+                             size_type& null_count)
+  {
+    null_count = static_cast<size_type>(
+      std::count_if(map.begin(), map.end(), [&](size_type row) { return is_null(source, row); }));
+    if (null_count == 0) { return none(); }
+    auto const words = (std::ssize(map) + 31) / 32;
+    auto result      = zeros(words * 4, where_);
+    auto const bits  = values_of<std::uint32_t>(result);
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      if (!is_null(source, map[i])) { bits[i / 32] |= 1U << (i % 32); }
+    }
+    return result;
+  }
+
+  [[nodiscard]] rmm::device_buffer none() const { return allocate(0, where_); }
+
+  column_path const& path_;
+  placement const& where_;
+};
+
+}  // namespace
+
+std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
+                                          cudf::column_view const& map,
+                                          column_path const& path,
+                                          placement const& where)
+{
+  return gatherer{path, where}.rows(source,
+                                    {map.data<size_type>(), static_cast<std::size_t>(map.size())});
+}
+
+}  // namespace cudf_arrow_bridge::detail::host

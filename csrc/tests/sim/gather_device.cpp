@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The core's gathering of rows, likewise.
+#include "gather.hpp"
+
+#include "upload_column.hpp"
+
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
+
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+
+std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
+                                          cudf::column_view const& map,
+                                          column_path const& path,
+                                          placement const& where)
+{
+  if (cudf::is_fixed_width(source.type()) && source.null_mask() == nullptr) {
+    auto const bytes = static_cast<std::size_t>(map.size()) * cudf::size_of(source.type());
+    auto data        = sim::fill_later(bytes, where, [=](placement const& on_host) {
+      auto made = host::gather_rows(source, map, column_path{}, on_host);
+      return std::move(*made->release().data);
+    });
+    return std::make_unique<cudf::column>(source.type(),
+                                          map.size(),
+                                          std::move(data),
+                                          rmm::device_buffer{0, where.stream, where.mr},
+                                          0);
+  }
+  auto made = sim::wait_for(where, [&](placement const& on_host) {
+    return host::gather_rows(source, map, path, on_host);
+  });
+  return sim::upload(std::move(made), where);
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

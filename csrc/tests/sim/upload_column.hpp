@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fill_later.hpp"
+
+#include <cudf/column/column.hpp>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace sim {
+
+/// A buffer of the simulated device with what a buffer of host memory holds.
+inline rmm::device_buffer upload(rmm::device_buffer&& made, placement const& where)
+{
+  auto const size   = made.size();
+  auto const source = std::make_shared<rmm::device_buffer>(std::move(made));
+  return fill_later(size, where, [source](placement const& on_host) {
+    return rmm::device_buffer{std::move(*source), on_host.stream, on_host.mr};
+  });
+}
+
+/// A column of the simulated device like one of host memory.
+inline std::unique_ptr<cudf::column> upload(std::unique_ptr<cudf::column> made,
+                                            placement const& where)
+{
+  auto const type       = made->type();
+  auto const size       = made->size();
+  auto const null_count = made->null_count();
+  auto contents         = made->release();
+  auto children         = std::vector<std::unique_ptr<cudf::column>>{};
+  for (auto& child : contents.children) { children.push_back(upload(std::move(child), where)); }
+  return std::make_unique<cudf::column>(type,
+                                        size,
+                                        upload(std::move(*contents.data), where),
+                                        upload(std::move(*contents.null_mask), where),
+                                        null_count,
+                                        std::move(children));
+}
+
+}  // namespace sim

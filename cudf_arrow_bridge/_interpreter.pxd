@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from libcpp.memory cimport shared_ptr
+
+
+cdef shared_ptr[const void] share_object(object shared) except *
+cdef bint enter_interpreter() noexcept nogil
+cdef void leave_interpreter() noexcept nogil
+cdef bint ends_interpreter() noexcept nogil
