@@ -81,6 +81,7 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         bool ordered
         vector[pair[string, string]] metadata
         vector[column_metadata] children
+        const ArrowSchema* origin
 
     cdef cppclass shared_schema:
         unique_schema to_arrow() except +libcudf_exception_handler

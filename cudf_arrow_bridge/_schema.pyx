@@ -34,6 +34,8 @@ cdef column_metadata to_column_metadata(object metadata) except *:
     result.ordered = metadata.ordered
     if metadata.metadata:
         result.metadata = to_key_values(metadata.metadata)
+    if metadata.origin is not None:
+        result.origin = schema_from_capsule(metadata.origin)
     for child in metadata.children:
         result.children.push_back(to_column_metadata(child))
     return result

@@ -288,9 +288,11 @@ def _with_method(schema: Any) -> Any:
     return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
 
 
-def as_capsule(schema: Any) -> object | None:
+def as_capsule(schema: Any) -> Any:
     """Return the capsule of a schema: of None none, and of a capsule itself."""
-    return schema.__arrow_c_schema__() if hasattr(schema, "__arrow_c_schema__") else schema
+    if not hasattr(schema, "__arrow_c_schema__"):
+        return schema
+    return schema.__arrow_c_schema__()
 
 
 def as_field(schema: Any) -> pa.Field:

@@ -180,8 +180,13 @@ class schema_builder {
     auto const values              = add_nodes(1);
     tree_->nodes[index].dictionary = values;
     if (column.type().id() == cudf::type_id::DICTIONARY32) {
-      auto const known = metadata.children.empty() ? column_metadata{} : metadata.children.front();
-      return fill(values, children.front(), known, asked.dictionary(), path);
+      static auto const unknown = column_metadata{};
+      auto below                = asked.dictionary();
+      if (metadata.children.empty()) {
+        return fill(values, children.front(), unknown, below, path);
+      }
+      below.origin = metadata.children.front().origin;
+      return fill(values, children.front(), metadata.children.front(), below, path);
     }
     auto of_values      = column_metadata{};
     of_values.timezone  = metadata.timezone;
@@ -208,7 +213,7 @@ class schema_builder {
       auto const in_list    = are == level::element || are == level::map;
       auto const child_path = column_path{path, in_list ? "[]" : child.name.c_str()};
       auto below            = asked.child(static_cast<std::int64_t>(i));
-      if (child.origin != nullptr) { below.origin = child.origin; }
+      if (known) { below.origin = child.origin; }
       agreed &= fill(first + i,
                      children[i],
                      child,
