@@ -159,6 +159,7 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass import_options:
         bool copy
+        bool sanitize
 
     cdef cppclass imported_column:
         unique_ptr[column] storage

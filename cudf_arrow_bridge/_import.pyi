@@ -12,8 +12,8 @@ class Span:
     __cuda_array_interface__: dict[str, Any]
 
 def import_column(
-    schema: object, array: object, stream: Stream, mr: Any, copy: bool
+    schema: object, array: object, stream: Stream, mr: Any, copy: bool, sanitize: bool
 ) -> plc.Column: ...
 def import_table(
-    schema: object, array: object, stream: Stream, mr: Any, copy: bool
+    schema: object, array: object, stream: Stream, mr: Any, copy: bool, sanitize: bool
 ) -> tuple[list[plc.Column], int]: ...

@@ -118,19 +118,20 @@ cdef class ImportCall:
     cdef device_async_resource_ref resource
     cdef tuple kept
 
-    def __cinit__(self, schema, array, stream, mr, bint copy):
+    def __cinit__(self, schema, array, stream, mr, bint copy, bint sanitize):
         self.schema = schema_from_capsule(schema)
         self.array = device_array_from_capsule(array)
         self.options.copy = copy
+        self.options.sanitize = sanitize
         self.stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
         mr = resolve_resource(mr)
         self.resource = resource_of(mr)
         self.kept = (mr, stream)
 
 
-def import_column(schema, array, stream, mr, bint copy):
+def import_column(schema, array, stream, mr, bint copy, bint sanitize):
     """Import an array; its capsule is spent, the schema's is not."""
-    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy)
+    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy, sanitize)
     cdef _core.imported_column imported
     with nogil:
         imported = move(
@@ -141,9 +142,9 @@ def import_column(schema, array, stream, mr, bint copy):
     return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
 
 
-def import_table(schema, array, stream, mr, bint copy):
+def import_table(schema, array, stream, mr, bint copy, bint sanitize):
     """Import a struct array as columns and a number of rows, likewise."""
-    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy)
+    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy, sanitize)
     cdef _core.imported_table imported
     with nogil:
         imported = move(

@@ -198,13 +198,15 @@ def _of_frame(parts: FrameParts, how: ExportOptions) -> _Exporter:
 
 def _of_source(source: Source, how: ExportOptions, kind: Kind | None = None) -> _Exporter:
     """Import what another library holds, to be exported under the names it came with."""
+    # It goes on to somebody who takes what Arrow allows.
+    copy, sanitize = False, False
     if source.kind(kind) == "table":
-        columns, num_rows = source.import_table(how.stream, None, False)
+        columns, num_rows = source.import_table(how.stream, None, copy, sanitize)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
         return _Exporter(
             tuple(columns), fields, num_rows, schema.metadata or {}, "table", None, how
         )
-    column = source.import_column(how.stream, None, False)
+    column = source.import_column(how.stream, None, copy, sanitize)
     field = from_field(source.field())
     return _Exporter((column,), [field], column.size(), {}, "column", None, how)

@@ -25,6 +25,7 @@ def from_arrow_device(
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     copy: bool = False,
+    sanitize: bool = True,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
 
@@ -48,6 +49,11 @@ def from_arrow_device(
     copy : bool
         Copy all buffers to the current device (to host memory without a GPU) rather than adopt
         them. Arrays of another device need it; the producer is released once that is done.
+    sanitize : bool
+        Leave nested columns as libcudf expects them: null wherever a struct above is null, and
+        null lists and strings empty. Masks are rewritten and lists and strings copied for that, but
+        only where the producer left something else. False for producers known to be clean, which
+        saves looking (on a GPU, waiting for what was seen).
 
     Returns
     -------
@@ -69,14 +75,14 @@ def from_arrow_device(
     resolved = resolve_stream(stream)
     source = open_source(obj)
     if source.kind(kind) == "table":
-        columns, num_rows = source.import_table(resolved, mr, copy)
+        columns, num_rows = source.import_table(resolved, mr, copy, sanitize)
         if to == "pylibcudf":
             # Given a number of rows, pylibcudf compares it with every column's.
             return plc.Table(columns) if columns else plc.Table(columns, num_rows)
         return load_frames().assemble_frame(
             columns, source.schema(), num_rows, source.labels, resolved
         )
-    column = source.import_column(resolved, mr, copy)
+    column = source.import_column(resolved, mr, copy, sanitize)
     if to == "pylibcudf":
         return column
     return load_frames().assemble_series(column, source.field(), source.labels, resolved)

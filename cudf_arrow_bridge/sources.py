@@ -62,13 +62,19 @@ class Source:
             return "table"
         return "table" if marks_table(self.schema_capsule) else "column"
 
-    def import_table(self, stream: Stream, mr: Any, copy: bool) -> tuple[list[plc.Column], int]:
+    def import_table(
+        self, stream: Stream, mr: Any, copy: bool, sanitize: bool
+    ) -> tuple[list[plc.Column], int]:
         """Import the columns of a record batch, and its number of rows."""
-        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr, copy)
+        return _import.import_table(
+            self.schema_capsule, self.array_capsule, stream, mr, copy, sanitize
+        )
 
-    def import_column(self, stream: Stream, mr: Any, copy: bool) -> plc.Column:
+    def import_column(self, stream: Stream, mr: Any, copy: bool, sanitize: bool) -> plc.Column:
         """Import an array."""
-        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, copy)
+        return _import.import_column(
+            self.schema_capsule, self.array_capsule, stream, mr, copy, sanitize
+        )
 
     def schema(self) -> pa.Schema:
         """Return a record batch's schema. Spends the schema's capsule: call this last."""

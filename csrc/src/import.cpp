@@ -3,6 +3,7 @@
 #include "errors.hpp"
 #include "nvtx.hpp"
 #include "parsed_type.hpp"
+#include "sanitize.hpp"
 #include "source_array.hpp"
 #include "validate.hpp"
 
@@ -28,6 +29,21 @@ detail::parsed_tree validate(ArrowSchema const& schema,
     detail::validate_offsets(types, array->array, path);
   }
   return types;
+}
+
+imported_column import_rows(detail::parsed_tree const& types,
+                            ArrowArray const& array,
+                            std::int64_t begin,
+                            std::int64_t size,
+                            detail::source_array const& source,
+                            import_options const& options,
+                            column_path const& path)
+{
+  auto result = detail::import_rows(types, array, begin, size, source.share, source.where, path);
+  if (options.sanitize) {
+    result.storage = detail::sanitize(std::move(result.storage), source.where);
+  }
+  return result;
 }
 
 }  // namespace
@@ -63,8 +79,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
   auto const path   = column_path{top, schema.name};
   auto const types  = validate(schema, array, path);
   auto const source = detail::open_source(types, array, false, options, stream, mr);
-  return detail::import_rows(
-    types, source.root, 0, source.root.length, source.share, source.where, path);
+  return import_rows(types, source.root, 0, source.root.length, source, options, path);
 }
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
@@ -88,13 +103,9 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const& field = types.children[i];
     // The batch's own offset and length are each column's.
-    result.columns.push_back(detail::import_rows(field,
-                                                 *root.children[i],
-                                                 root.offset,
-                                                 root.length,
-                                                 source.share,
-                                                 source.where,
-                                                 column_path{top, field.schema->name}));
+    auto const path = column_path{top, field.schema->name};
+    result.columns.push_back(
+      import_rows(field, *root.children[i], root.offset, root.length, source, options, path));
   }
   return result;
 }

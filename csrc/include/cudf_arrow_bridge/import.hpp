@@ -21,6 +21,12 @@ struct import_options {
   /// Copy all buffers to the current device (to host memory without a GPU) instead of adopting
   /// them, which memory of another device needs.
   bool copy{false};
+  /// Leave nested columns as libcudf expects them: nulls of a struct pushed into its children's
+  /// masks, null lists and strings empty. Only masks are rewritten for the former, and nothing
+  /// where the producer left it so; lists and strings are copied where a null one is not empty.
+  /// Turn it off for producers that are known to be clean, which saves looking: at the lengths of
+  /// null strings and lists, and on a GPU waiting for what was seen.
+  bool sanitize{true};
 };
 
 /**

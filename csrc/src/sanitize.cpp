@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sanitize.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using cudf::type_id;
+
+bool has_null_lists_or_strings(cudf::column_view const& column)
+{
+  auto const type = column.type().id();
+  return (type == type_id::LIST || type == type_id::STRING) && column.null_count() > 0;
+}
+
+/// Whether anything at or below a column could need work, as far as counts say.
+bool may_be_dirty(cudf::column_view const& column)
+{
+  return has_null_lists_or_strings(column) ||
+         (column.type().id() == type_id::STRUCT && column.null_count() > 0) ||
+         std::any_of(column.child_begin(), column.child_end(), may_be_dirty);
+}
+
+bool has_null_column(cudf::column_view const& column)
+{
+  return column.type().id() == type_id::EMPTY ||
+         std::any_of(column.child_begin(), column.child_end(), has_null_column);
+}
+
+/// A column taken apart, to be made again with other parts.
+struct opened_column {
+  explicit opened_column(std::unique_ptr<cudf::column> column)
+    : type{column->type()},
+      size{column->size()},
+      null_count{column->null_count()},
+      parts{column->release()}
+  {
+  }
+
+  std::unique_ptr<cudf::column> close()
+  {
+    return std::make_unique<cudf::column>(type,
+                                          size,
+                                          std::move(*parts.data),
+                                          std::move(*parts.null_mask),
+                                          null_count,
+                                          std::move(parts.children));
+  }
+
+  cudf::data_type type;
+  cudf::size_type size;
+  cudf::size_type null_count;
+  cudf::column::contents parts;
+};
+
+std::unique_ptr<cudf::column> with_mask(std::unique_ptr<cudf::column> column, counted_mask&& mask)
+{
+  auto opened             = opened_column{std::move(column)};
+  *opened.parts.null_mask = std::move(mask.mask);
+  opened.null_count       = mask.null_count;
+  return opened.close();
+}
+
+std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
+                                       cudf::column_view const& child,
+                                       placement const& where)
+{
+  if (child.type().id() == type_id::EMPTY) { return std::nullopt; }
+  return where.host ? host::push_nulls(parent, child, where)
+                    : device::push_nulls(parent, child, where);
+}
+
+std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> column,
+                                                placement const& where)
+{
+  if (column->num_children() == 0) { return column; }
+  auto const is_parent = column->type().id() == type_id::STRUCT && column->null_count() > 0;
+  auto masks           = std::vector<std::optional<counted_mask>>{};
+  if (is_parent) {
+    auto const parent = column->view();
+    std::transform(
+      parent.child_begin(), parent.child_end(), std::back_inserter(masks), [&](auto const& child) {
+        return push_nulls(parent, child, where);
+      });
+  }
+  auto opened    = opened_column{std::move(column)};
+  auto& children = opened.parts.children;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    if (is_parent && masks[i]) {
+      children[i] = with_mask(std::move(children[i]), std::move(*masks[i]));
+    }
+    children[i] = push_struct_nulls(std::move(children[i]), where);
+  }
+  return opened.close();
+}
+
+bool needs_emptying(cudf::column_view const& column, placement const& where)
+{
+  if (!has_null_lists_or_strings(column)) { return false; }
+  if (where.host) { return host::has_nonempty_nulls(column); }
+  return !has_null_column(column) && device::has_nonempty_nulls(column, where);
+}
+
+std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
+                                              placement const& where)
+{
+  if (!may_be_dirty(column->view())) { return column; }
+  if (needs_emptying(column->view(), where)) {
+    // What it copies comes out clean below as well.
+    auto result = where.host ? host::empty_nulls(column->view(), where)
+                             : device::empty_nulls(column->view(), where);
+    // Rows before the first one that arrived are not counted at the top.
+    result->set_null_count(column->null_count());
+    return result;
+  }
+  auto opened = opened_column{std::move(column)};
+  for (auto& child : opened.parts.children) { child = empty_null_rows(std::move(child), where); }
+  return opened.close();
+}
+
+}  // namespace
+
+std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, placement const& where)
+{
+  if (!may_be_dirty(column->view())) { return column; }
+  return empty_null_rows(push_struct_nulls(std::move(column), where), where);
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sanitize.hpp"
+
+#include <cudf/copying.hpp>
+#include <cudf/null_mask.hpp>
+
+#include <array>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+
+std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
+                                       cudf::column_view const& child,
+                                       placement const& where)
+{
+  auto const is_nullable = child.null_mask() != nullptr;
+  auto const masks       = std::array{parent.null_mask(), child.null_mask()};
+  auto const begins      = std::array<cudf::size_type, 2>{};
+  auto const count       = std::size_t{is_nullable ? 2U : 1U};
+  auto [mask, nulls]     = cudf::bitmask_and(
+    {masks.data(), count}, {begins.data(), count}, child.size(), where.stream, where.mr);
+  if (is_nullable && nulls == child.null_count()) { return std::nullopt; }
+  return counted_mask{std::move(mask), nulls};
+}
+
+bool has_nonempty_nulls(cudf::column_view const& column, placement const& where)
+{
+  // Of this column alone: those below have a turn of their own.
+  if (column.type().id() != cudf::type_id::LIST) {
+    return cudf::has_nonempty_nulls(column, where.stream);
+  }
+  auto const offsets = column.child(0);
+  auto const elements =
+    cudf::column_view{cudf::data_type{cudf::type_id::INT8}, 0, nullptr, nullptr, 0};
+  auto const lists = cudf::column_view{column.type(),
+                                       column.size(),
+                                       nullptr,
+                                       column.null_mask(),
+                                       column.null_count(),
+                                       0,
+                                       {offsets, elements}};
+  return cudf::has_nonempty_nulls(lists, where.stream);
+}
+
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where)
+{ return cudf::purge_nonempty_nulls(column, where.stream, where.mr); }
+
+}  // namespace cudf_arrow_bridge::detail::device

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The core's rewriting of nulls, likewise.
+#include "sanitize.hpp"
+#include "upload_column.hpp"
+
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+
+std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
+                                       cudf::column_view const& child,
+                                       placement const& where)
+{
+  auto made = sim::wait_for(
+    where, [&](placement const& on_host) { return host::push_nulls(parent, child, on_host); });
+  if (!made) { return std::nullopt; }
+  return counted_mask{sim::upload(std::move(made->mask), where), made->null_count};
+}
+
+bool has_nonempty_nulls(cudf::column_view const& column, placement const& where)
+{
+  return sim::wait_for(where, [&](placement const&) { return host::has_nonempty_nulls(column); });
+}
+
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where)
+{
+  auto made = sim::wait_for(
+    where, [&](placement const& on_host) { return host::empty_nulls(column, on_host); });
+  return sim::upload(std::move(made), where);
+}
+
+}  // namespace cudf_arrow_bridge::detail::device
