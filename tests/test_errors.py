@@ -40,7 +40,9 @@ def test_numbers_out_of_range(path, members, error, word):
 
 @pytest.mark.parametrize("length", [2**31 - 1, 2**31, 2**57])
 def test_more_rows_than_cudf_can_count(length):
-    check(setting("(top level)", length=length), OverflowError, "(top level)", "stream", str(length))
+    check(
+        setting("(top level)", length=length), OverflowError, "(top level)", "stream", str(length)
+    )
 
 
 @pytest.mark.parametrize("path", ["orders[].id", "n"])

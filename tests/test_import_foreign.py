@@ -125,9 +125,7 @@ OFFSETS = pa.array([FAR, FAR + 4, FAR + 8, FAR + 12], pa.int64()).buffers()[1]
 def test_large_lists_far_inside_arrive(far):
     child = pa.Array.from_buffers(pa.uint8(), FAR + 12, [None, far])
     mask = pa.py_buffer(b"\x05")
-    array = pa.Array.from_buffers(
-        pa.large_list(pa.uint8()), 3, [mask, OFFSETS], children=[child]
-    )
+    array = pa.Array.from_buffers(pa.large_list(pa.uint8()), 3, [mask, OFFSETS], children=[child])
     column = column_from(array)
     assert column.children()[1].data().ptr == far.address + FAR
     found = host.to_arrow(column, pa.list_(pa.uint8()))
