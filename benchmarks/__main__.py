@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 # What is measured is the installed package, not the sources that stand beside this folder.
 sys.path.append(sys.path.pop(0))
@@ -16,7 +19,7 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import cases, device
+from . import bookkeeping, cases, device
 from .measure import Effort, measure
 from .report import context, record, table
 
@@ -49,14 +52,37 @@ def main() -> None:
     seen = device.sliced_strings() if has_gpu() else None
     if seen is not None:
         console.print("Sliced strings:", seen, soft_wrap=True)
+    core = [] if has_gpu() else _core(effort, console, options.only)
     if options.json is not None:
         result = {
             **context(),
             "quick": options.quick,
             "results": records,
+            "core": core,
             "sliced_strings": seen,
         }
         options.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+def _core(effort: Effort, console: Console, only: str) -> list[dict[str, Any]]:
+    """Measure the C++ core, where it can be built."""
+    if only not in "core":
+        return []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            program = bookkeeping.Program(Path(folder))
+            records = program.records(
+                effort.rounds,
+                instructions=effort is _FULL and program.counts_instructions(),
+            )
+    except FileNotFoundError as error:
+        console.print("Left out: the C++ core beside its floor, for want of", error.filename)
+        return []
+    except subprocess.CalledProcessError as error:
+        console.print("Left out: the C++ core beside its floor:", error.stderr, soft_wrap=True)
+        return []
+    console.print(bookkeeping.table(records))
+    return records
 
 
 if __name__ == "__main__":

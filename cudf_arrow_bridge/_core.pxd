@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of the C++ core, all in one place; each call goes through one error translator."""
 
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libcpp cimport bool
 from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.optional cimport optional
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
@@ -24,6 +25,7 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         void (*release)(ArrowSchema*) noexcept
 
     cdef struct ArrowArray:
+        int64_t length
         void (*release)(ArrowArray*) noexcept
 
     cdef struct ArrowDeviceArray:
@@ -31,6 +33,12 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         int64_t device_id
         int32_t device_type
         void* sync_event
+
+    cdef struct ArrowArrayStream:
+        void (*release)(ArrowArrayStream*) noexcept
+
+    cdef struct ArrowDeviceArrayStream:
+        void (*release)(ArrowDeviceArrayStream*) noexcept
 
     const int64_t ARROW_FLAG_NULLABLE
     const int32_t ARROW_DEVICE_CPU
@@ -44,6 +52,13 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass unique_device_array:
         ArrowDeviceArray* get() noexcept
         void move_to(ArrowDeviceArray*) noexcept
+        bool is_released() noexcept
+
+    cdef cppclass unique_array_stream:
+        void move_to(ArrowArrayStream*) noexcept
+
+    cdef cppclass unique_device_array_stream:
+        void move_to(ArrowDeviceArrayStream*) noexcept
 
 
 cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nogil:
@@ -63,6 +78,7 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
         crossing on_export
         crossing on_import
         string_view note
+        string_view waits_for
 
     cdef cppclass type_rows "std::span<cudf_arrow_bridge::type_row const>":
         size_t size() noexcept
@@ -85,6 +101,7 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass shared_schema:
         unique_schema to_arrow() except +libcudf_exception_handler
+        bool same_as "is"(const shared_schema&) noexcept
 
     shared_schema make_schema(
         const column_view&, const column_metadata&, const ArrowSchema*
@@ -94,6 +111,10 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         const vector[column_metadata]&,
         const vector[pair[string, string]]&,
         const ArrowSchema*,
+    ) except +libcudf_exception_handler
+    shared_schema copy_schema(const ArrowSchema&) except +libcudf_exception_handler
+    void check_same_schema(
+        const ArrowSchema&, const ArrowSchema&, bool
     ) except +libcudf_exception_handler
 
 
@@ -157,8 +178,13 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef enum class validation(int8_t):
+        minimal
+        full
+
     cdef cppclass import_options:
         bool copy
+        validation validate
         bool sanitize
 
     cdef cppclass imported_column:
@@ -181,6 +207,124 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         const ArrowSchema&,
         ArrowDeviceArray*,
         const import_options&,
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+
+
+cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass stream_batch:
+        shared_schema schema
+        device_array array
+        bool is_end() noexcept
+
+    cdef cppclass batch_source:
+        pass
+
+    cdef cppclass device_array_stream:
+        device_array_stream() noexcept
+        device_array_stream(unique_ptr[batch_source], shared_schema) except +
+        const shared_schema& schema() except +libcudf_exception_handler
+        int32_t device_type() except +libcudf_exception_handler
+        stream_batch next() except +libcudf_exception_handler
+        bool is_released() noexcept
+        void reset() noexcept
+
+    cdef cppclass array_stream_reader:
+        array_stream_reader() noexcept
+        array_stream_reader(ArrowDeviceArrayStream*) except +libcudf_exception_handler
+        array_stream_reader(ArrowArrayStream*) except +libcudf_exception_handler
+        const ArrowSchema& schema() except +libcudf_exception_handler
+        unique_device_array next() except +libcudf_exception_handler
+        int error_code() noexcept
+        void reset() noexcept
+
+    unique_ptr[batch_source] single(stream_batch) except +libcudf_exception_handler
+    unique_ptr[batch_source] slices(
+        const column_view&,
+        shared_schema,
+        shared_ptr[const void],
+        size_type,
+        const export_options&,
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+    unique_ptr[batch_source] slices(
+        const table_view&,
+        shared_schema,
+        shared_ptr[const void],
+        size_type,
+        const export_options&,
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+
+
+cdef extern from *:
+    """
+    struct DLManagedTensor;
+    struct DLManagedTensorVersioned;
+    """
+    cdef struct DLManagedTensor:
+        pass
+
+    cdef struct DLManagedTensorVersioned:
+        pass
+
+
+cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef enum class element_kind(uint8_t):
+        integer
+        unsigned_integer
+        floating
+        boolean
+
+    cdef enum class copy_policy(int8_t):
+        if_needed
+        never
+        always
+
+    cdef cppclass tensor_view:
+        const void* data
+        memory_location location
+        element_kind kind
+        int64_t bits
+        vector[int64_t] shape
+        vector[int64_t] strides
+
+    cdef cppclass shared_tensor:
+        const tensor_view& view() noexcept
+        bool is_copy() noexcept
+        void make_wait(stream_ref) except +libcudf_exception_handler
+        void wait() except +libcudf_exception_handler
+        DLManagedTensorVersioned* to_dlpack_versioned(int32_t) except +libcudf_exception_handler
+        DLManagedTensor* to_dlpack(int32_t) except +libcudf_exception_handler
+
+    shared_tensor to_tensor(
+        const ArrowSchema&,
+        ArrowDeviceArray*,
+        copy_policy,
+        shared_ptr[const void],
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+    shared_tensor buffer_tensor(
+        const ArrowSchema&, ArrowDeviceArray*, size_t, int64_t
+    ) except +libcudf_exception_handler
+
+    cdef cppclass imported_tensor:
+        imported_table table
+        bool is_table
+
+    tensor_view view_dlpack(const DLManagedTensor*) except +libcudf_exception_handler
+    tensor_view view_dlpack(const DLManagedTensorVersioned*) except +libcudf_exception_handler
+    void delete_dlpack(DLManagedTensor*) noexcept
+    void delete_dlpack(DLManagedTensorVersioned*) noexcept
+    imported_tensor from_tensor(
+        const tensor_view&,
+        shared_ptr[const void],
+        optional[stream_ref],
+        copy_policy,
         stream_ref,
         device_async_resource_ref,
     ) except +libcudf_exception_handler

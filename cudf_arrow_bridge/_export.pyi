@@ -16,8 +16,10 @@ class ExportedArray:
     null_count: int
     offset: int
     is_released: bool
+    stream: Stream | None
     children: list[ExportedArray]
     dictionary: ExportedArray | None
+    def share(self) -> ExportedArray: ...
     def device_array_capsule(self) -> object: ...
     def array_capsule(self) -> object: ...
     def to_host(self, stream: Stream) -> ExportedArray: ...
@@ -40,3 +42,19 @@ def export_table(
     how: ExportOptions,
     requested: object | None,
 ) -> tuple[Schema, ExportedArray]: ...
+
+class BatchSource: ...
+
+def slice_column(
+    column: plc.Column, metadata: ColumnMetadata, max_rows: int, owner: Any, how: ExportOptions
+) -> BatchSource: ...
+def slice_table(
+    columns: tuple[plc.Column, ...],
+    fields: list[ColumnMetadata],
+    num_rows: int,
+    metadata: Mapping[bytes, bytes],
+    max_rows: int,
+    owner: Any,
+    how: ExportOptions,
+) -> BatchSource: ...
+def single_batch(schema: Schema, array: ExportedArray) -> BatchSource: ...

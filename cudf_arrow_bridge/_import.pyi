@@ -3,6 +3,7 @@ from typing import Any
 
 import pylibcudf as plc
 
+from .sources import ImportOptions
 from .streams import Stream
 
 class Span:
@@ -12,8 +13,8 @@ class Span:
     __cuda_array_interface__: dict[str, Any]
 
 def import_column(
-    schema: object, array: object, stream: Stream, mr: Any, copy: bool, sanitize: bool
+    schema: object, array: object, stream: Stream, mr: Any, options: ImportOptions
 ) -> plc.Column: ...
 def import_table(
-    schema: object, array: object, stream: Stream, mr: Any, copy: bool, sanitize: bool
+    schema: object, array: object, stream: Stream, mr: Any, options: ImportOptions
 ) -> tuple[list[plc.Column], int]: ...

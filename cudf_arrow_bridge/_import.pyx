@@ -118,20 +118,22 @@ cdef class ImportCall:
     cdef device_async_resource_ref resource
     cdef tuple kept
 
-    def __cinit__(self, schema, array, stream, mr, bint copy, bint sanitize):
+    def __cinit__(self, schema, array, stream, mr, object options):
         self.schema = schema_from_capsule(schema)
         self.array = device_array_from_capsule(array)
-        self.options.copy = copy
-        self.options.sanitize = sanitize
+        self.options.copy = options.copy
+        self.options.sanitize = options.sanitize
+        if options.validate == "full":
+            self.options.validate = _core.validation.full
         self.stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
         mr = resolve_resource(mr)
         self.resource = resource_of(mr)
         self.kept = (mr, stream)
 
 
-def import_column(schema, array, stream, mr, bint copy, bint sanitize):
+def import_column(schema, array, stream, mr, object options):
     """Import an array; its capsule is spent, the schema's is not."""
-    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy, sanitize)
+    cdef ImportCall call = ImportCall(schema, array, stream, mr, options)
     cdef _core.imported_column imported
     with nogil:
         imported = move(
@@ -142,9 +144,9 @@ def import_column(schema, array, stream, mr, bint copy, bint sanitize):
     return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
 
 
-def import_table(schema, array, stream, mr, bint copy, bint sanitize):
+def import_table(schema, array, stream, mr, object options):
     """Import a struct array as columns and a number of rows, likewise."""
-    cdef ImportCall call = ImportCall(schema, array, stream, mr, copy, sanitize)
+    cdef ImportCall call = ImportCall(schema, array, stream, mr, options)
     cdef _core.imported_table imported
     with nogil:
         imported = move(

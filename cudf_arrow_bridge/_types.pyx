@@ -27,6 +27,7 @@ cdef dict to_dict(const _core.type_row& row):
         "on_export": how(row.on_export),
         "on_import": how(row.on_import),
         "note": decode(row.note),
+        "waits_for": decode(row.waits_for),
     }
 
 

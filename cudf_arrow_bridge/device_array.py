@@ -5,27 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from . import display
+from ._tensor import tensor_of
+from .residency import DeviceType
 from .streams import resolve_stream
+from .tensor_protocols import Buffer, TensorProtocols
 
 if TYPE_CHECKING:
     from ._export import ExportedArray
+    from ._tensor import Tensor
 
-__all__ = ["BufferInfo", "DeviceArray", "DeviceType", "as_capsule", "as_field", "as_schema"]
-
-
-class DeviceType(IntEnum):
-    """Arrow's device types that cuDF's memory can be of; the values are Arrow's."""
-
-    CPU = 1
-    CUDA = 2
-    CUDA_HOST = 3
-    CUDA_MANAGED = 13
+__all__ = [
+    "BufferInfo",
+    "DeviceArray",
+    "as_capsule",
+    "as_field",
+    "as_schema",
+    "check_keywords",
+    "check_shape",
+    "with_method",
+]
 
 
 class BufferInfo(NamedTuple):
@@ -60,11 +63,15 @@ class Exporter(Protocol):
         """Return the same for one of its children."""
 
 
-class DeviceArray:
+class DeviceArray(TensorProtocols):
     """A cuDF object as an Arrow device array.
 
     It shares ownership of the source's buffers: the source may go first. It can be handed out any
     number of times; what each consumer gets is released on its own.
+
+    Numbers without nulls are a tensor, too, to whoever speaks DLPack, the CUDA array interface or
+    NumPy: a column has one dimension, a table of columns of one type two. Of any other column,
+    `buffer` gives the single buffers as tensors.
 
     Parameters
     ----------
@@ -76,6 +83,8 @@ class DeviceArray:
         ``"table"`` for a record batch, ``"column"`` for any other array.
     labels
         Labels that Arrow metadata can only quote, for an import in this process.
+    first_row
+        Of a batch of a stream: its first row, counted as the schema's metadata counts them.
     exporter
         Exports the same data again as a requested schema says; None where that can't be done.
     """
@@ -86,12 +95,15 @@ class DeviceArray:
         arrow_schema: Any,
         kind: str,
         labels: tuple[Any, ...] = (),
+        first_row: int | None = None,
         exporter: Exporter | None = None,
     ) -> None:
+        super().__init__()
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
         self._labels = labels
+        self._first_row = first_row
         self._exporter = exporter
 
     def __arrow_c_schema__(self) -> object:
@@ -122,9 +134,7 @@ class DeviceArray:
         -----
         Source: Arrow specification, "The Arrow PyCapsule Interface".
         """
-        unknown = [name for name, value in kwargs.items() if value is not None]
-        if unknown:
-            raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
+        check_keywords(kwargs)
         agreed = self.as_requested(requested_schema)
         array = agreed._array.device_array_capsule()
         return agreed.__arrow_c_schema__(), array
@@ -206,7 +216,7 @@ class DeviceArray:
             type_ = type_.storage_type
         of_part = self._exporter.of_part if self._exporter is not None else lambda *_: None
         return [
-            DeviceArray(child, field, "column", (), of_part(child, field))
+            DeviceArray(child, field, "column", exporter=of_part(child, field))
             for child, field in (
                 (child, type_.field(i)) for i, child in enumerate(self._array.children)
             )
@@ -217,7 +227,44 @@ class DeviceArray:
 
         On device memory, the size of each string column's data is one scalar read that waits.
         """
-        return list(_walk(self._array, as_field(self._arrow_schema).type, ""))
+        return [info for info, *_ in _walk(self._array, as_field(self._arrow_schema).type, "")]
+
+    def buffer(self, name: str) -> Buffer:
+        """Return one buffer, for consumers of tensors: null rows and all, as it is stored.
+
+        Parameters
+        ----------
+        name
+            As in `buffers`: ``"data"``, ``"offsets"``, ``"text.validity"``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such buffer, or several.
+        """
+        walk = list(_walk(self._array, as_field(self._arrow_schema).type, ""))
+        found = [place for info, *place in walk if info.name == name]
+        if len(found) != 1:
+            names = [info.name for info, *_ in walk]
+            raise KeyError(f"{len(found)} buffers named {name!r} found among {names}, 1 expected")
+        ((array, type_, index),) = found
+        return Buffer(name, array.share(), type_, index)
+
+    def open_tensor(self, copy: bool | None) -> Tensor:
+        """View the array as a tensor, which keeps the buffers alive.
+
+        Parameters
+        ----------
+        copy
+            Whether to copy; None: where columns do not stand behind one another in memory.
+
+        Raises
+        ------
+        BufferError
+            If the array is no tensor.
+        """
+        array = self._array.device_array_capsule()
+        return tensor_of(self.__arrow_c_schema__(), array, copy, self._array.stream)
 
     def to_host(self, *, stream: Any = None) -> DeviceArray:
         """Bring the array to host memory.
@@ -237,7 +284,9 @@ class DeviceArray:
         """
         array = self._array.to_host(resolve_stream(stream))
         exporter = None if self._exporter is None else _HostExporter(self._exporter, stream)
-        return DeviceArray(array, self._arrow_schema, self._kind, self._labels, exporter)
+        return DeviceArray(
+            array, self._arrow_schema, self._kind, self._labels, self._first_row, exporter
+        )
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""
@@ -274,8 +323,25 @@ class _HostExporter:
         return None
 
 
+def check_keywords(keywords: dict[str, Any]) -> None:
+    """Refuse keywords of later versions of the specification that mean something."""
+    unknown = [name for name, value in keywords.items() if value is not None]
+    if unknown:
+        raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
+
+
+def check_shape(wanted: pa.DataType, own: pa.DataType) -> None:
+    """Refuse a requested type of another number of fields."""
+    if not pa.types.is_struct(wanted) or not pa.types.is_struct(own):
+        return
+    if wanted.num_fields != own.num_fields:
+        raise ValueError(
+            f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
+        )
+
+
 class _SchemaCapsule:
-    """Gives a bare capsule the method that pyarrow looks for."""
+    """A bare capsule as an object of the protocol."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -284,7 +350,8 @@ class _SchemaCapsule:
         return self._capsule
 
 
-def _with_method(schema: Any) -> Any:
+def with_method(schema: Any) -> Any:
+    """Give a bare capsule the method that pyarrow looks for; leave what has it alone."""
     return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
 
 
@@ -297,19 +364,22 @@ def as_capsule(schema: Any) -> Any:
 
 def as_field(schema: Any) -> pa.Field:
     """Read a schema, or a capsule of one (which that spends), as a field."""
-    return pa.field(_with_method(schema))
+    return pa.field(with_method(schema))
 
 
 def as_schema(schema: Any) -> pa.Schema:
     """Read the schema of a record batch, likewise."""
-    return pa.schema(_with_method(schema))
+    return pa.schema(with_method(schema))
 
 
-def _walk(array: ExportedArray, type_: pa.DataType, path: str) -> Iterator[BufferInfo]:
+def _walk(
+    array: ExportedArray, type_: pa.DataType, path: str
+) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
+    """Yield each buffer with the level that it belongs to, that level's type, and its number."""
     if isinstance(type_, pa.BaseExtensionType):
         type_ = type_.storage_type
-    for name, address, size, zero_copy in array.buffers():
-        yield BufferInfo(f"{path}{name}", address, size, zero_copy)
+    for i, (name, address, size, zero_copy) in enumerate(array.buffers()):
+        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, type_, i
     for i, child in enumerate(array.children):
         field = type_.field(i)
         step = field.name if pa.types.is_struct(type_) else "[]"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,12 +13,12 @@ from ._export import export_column, export_table
 from ._frames_loader import load_frames
 from .device_array import DeviceArray, as_capsule
 from .metadata import ColumnMetadata, from_field
-from .sources import Kind, Source, open_source
+from .parts import Parts
+from .sources import ImportOptions, Kind, Source, open_source
 from .streams import Stream, resolve_stream
 
 if TYPE_CHECKING:
     from ._export import ExportedArray
-    from .frames import FrameParts
 
 __all__ = ["to_arrow_device"]
 
@@ -112,31 +111,26 @@ class ExportOptions(NamedTuple):
 class _Exporter:
     """What is exported, and can be exported again the way that another consumer asks for."""
 
-    columns: tuple[plc.Column, ...]
-    fields: list[ColumnMetadata]
-    num_rows: int
-    metadata: Mapping[bytes, bytes]
-    kind: Kind
-    owner: Any
+    parts: Parts
     how: ExportOptions
-    labels: tuple[Any, ...] = ()
 
     def __call__(self, requested: object | None) -> DeviceArray:
-        if self.kind == "table":
+        parts = self.parts
+        if parts.kind == "table":
             schema, array = export_table(
-                self.columns,
-                self.fields,
-                self.num_rows,
-                self.metadata,
-                self.owner,
+                tuple(parts.columns),
+                parts.fields,
+                parts.num_rows,
+                parts.metadata,
+                parts.owners,
                 self.how,
                 requested,
             )
         else:
             schema, array = export_column(
-                self.columns[0], self.fields[0], self.owner, self.how, requested
+                parts.columns[0], parts.fields[0], parts.owners, self.how, requested
             )
-        return DeviceArray(array, schema, self.kind, self.labels, self)
+        return DeviceArray(array, schema, parts.kind, parts.labels, exporter=self)
 
     def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
         return _PartExporter(array, schema, self.how)
@@ -154,7 +148,8 @@ class _PartExporter:
         return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
 
     def __call__(self, requested: object | None) -> DeviceArray:
-        return _of_source(open_source(self), self.how, "column")(requested)
+        parts = _parts_of_source(open_source(self), self.how.stream, "column")
+        return _Exporter(parts, self.how)(requested)
 
     def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
         return _PartExporter(array, schema, self.how)
@@ -165,48 +160,44 @@ def _export(
 ) -> DeviceArray:
     if isinstance(obj, DeviceArray):
         return obj.as_requested(requested)
+    return _Exporter(parts_of(obj, preserve_index, how.stream), how)(requested)
+
+
+def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
+    """Take whatever holds cuDF data apart, for an export; anything else is imported first.
+
+    Parameters
+    ----------
+    obj, preserve_index
+        As in `to_arrow_device`, or an array of a stream.
+    stream
+        Where an index that is made for the occasion is made, and foreign arrays are imported.
+    """
     if isinstance(obj, plc.Column):
-        exporter = _Exporter((obj,), [ColumnMetadata()], obj.size(), {}, "column", None, how)
-    elif isinstance(obj, plc.Table):
+        return Parts([obj], [ColumnMetadata()], obj.size(), {}, "column", (), ())
+    if isinstance(obj, plc.Table):
         # Without metadata the core names the fields by their positions.
-        columns = tuple(obj.columns())
-        exporter = _Exporter(columns, [], obj.num_rows(), {}, "table", obj, how)
-    elif _is_cudf(obj):
-        exporter = _of_frame(load_frames().disassemble(obj, preserve_index, how.stream), how)
-    else:
-        exporter = _of_source(open_source(obj), how)
-    return exporter(requested)
+        return Parts(obj.columns(), [], obj.num_rows(), {}, "table", (), (obj,))
+    if is_cudf(obj):
+        parts: Parts = load_frames().disassemble(obj, preserve_index, stream)
+        return parts
+    return _parts_of_source(obj if isinstance(obj, Source) else open_source(obj), stream)
 
 
-def _is_cudf(obj: Any) -> bool:
+def is_cudf(obj: Any) -> bool:
+    """Say whether this is one of cuDF's objects, which an import of cuDF must have made."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-def _of_frame(parts: FrameParts, how: ExportOptions) -> _Exporter:
-    return _Exporter(
-        tuple(parts.columns),
-        parts.fields,
-        parts.num_rows,
-        parts.metadata,
-        parts.kind,
-        parts.owners,
-        how,
-        parts.labels,
-    )
-
-
-def _of_source(source: Source, how: ExportOptions, kind: Kind | None = None) -> _Exporter:
+def _parts_of_source(source: Source, stream: Stream, kind: Kind | None = None) -> Parts:
     """Import what another library holds, to be exported under the names it came with."""
     # It goes on to somebody who takes what Arrow allows.
-    copy, sanitize = False, False
+    options = ImportOptions(sanitize=False)
     if source.kind(kind) == "table":
-        columns, num_rows = source.import_table(how.stream, None, copy, sanitize)
+        columns, num_rows = source.import_table(stream, None, options)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
-        return _Exporter(
-            tuple(columns), fields, num_rows, schema.metadata or {}, "table", None, how
-        )
-    column = source.import_column(how.stream, None, copy, sanitize)
-    field = from_field(source.field())
-    return _Exporter((column,), [field], column.size(), {}, "column", None, how)
+        return Parts(columns, fields, num_rows, schema.metadata or {}, "table", (), ())
+    column = source.import_column(stream, None, options)
+    return Parts([column], [from_field(source.field())], column.size(), {}, "column", (), ())

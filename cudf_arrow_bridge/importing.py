@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from ._frames_loader import load_frames
-from .sources import Kind, open_source
-from .streams import resolve_stream
+from .importer import Importer
+from .incoming_stream import open_stream, speaks_stream
+from .sources import ImportOptions, Kind, Validation, open_source, speaks_array
+from .stream_importing import import_whole
 
 if TYPE_CHECKING:
     import cudf
@@ -25,6 +26,7 @@ def from_arrow_device(
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     copy: bool = False,
+    validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
@@ -35,7 +37,8 @@ def from_arrow_device(
     Parameters
     ----------
     obj : Any
-        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a stream of arrays,
+        which `from_arrow_device_stream` concatenates.
     stream : optional
         The stream that will use the data: it is made to wait for the producer. As in
         `to_arrow_device`.
@@ -49,6 +52,12 @@ def from_arrow_device(
     copy : bool
         Copy all buffers to the current device (to host memory without a GPU) rather than adopt
         them. Arrays of another device need it; the producer is released once that is done.
+    validate : {"minimal", "full"}
+        What to check before the array is used. "minimal": its structs, and in host memory the
+        first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
+        views, run ends, indices of dictionaries, null counts, and that strings and names are UTF-8.
+        Memory of a device is copied to the host for that, which waits. How large a buffer is no
+        Arrow struct says; there the producer is trusted in any case.
     sanitize : bool
         Leave nested columns as libcudf expects them: null wherever a struct above is null, and
         null lists and strings empty. Masks are rewritten and lists and strings copied for that, but
@@ -66,23 +75,16 @@ def from_arrow_device(
         If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
     ValueError
         If the producer's struct contradicts its schema or the specification, lives on another
-        device than the current one, or is a table with null rows. Its array has been released.
+        device than the current one, or is a table with null rows; if a full validation finds rows
+        that contradict it. Its array has been released.
     OverflowError
         If a column has more rows than cuDF's can.
     """
-    if to not in ("cudf", "pylibcudf"):
-        raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
-    resolved = resolve_stream(stream)
+    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
+    if not speaks_array(obj) and speaks_stream(obj):
+        return import_whole(open_stream(obj), kind, importer)
     source = open_source(obj)
-    if source.kind(kind) == "table":
-        columns, num_rows = source.import_table(resolved, mr, copy, sanitize)
-        if to == "pylibcudf":
-            # Given a number of rows, pylibcudf compares it with every column's.
-            return plc.Table(columns) if columns else plc.Table(columns, num_rows)
-        return load_frames().assemble_frame(
-            columns, source.schema(), num_rows, source.labels, resolved
-        )
-    column = source.import_column(resolved, mr, copy, sanitize)
-    if to == "pylibcudf":
-        return column
-    return load_frames().assemble_series(column, source.field(), source.labels, resolved)
+    found = source.kind(kind)
+    columns, num_rows = importer.bring(source, found)
+    assemble = importer.assembler(source.schema_capsule, found, source.labels)
+    return assemble(columns, num_rows, source.first_row)

@@ -112,7 +112,11 @@ def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
     """
     arrow_type = storage(arrow_type)
     if pa.types.is_dictionary(arrow_type):
-        return [pa.field("", arrow_type.value_type)]
+        value_type = arrow_type.value_type
+        while pa.types.is_dictionary(value_type):
+            # libcudf has no dictionaries of dictionaries: their values are looked up.
+            value_type = value_type.value_type
+        return [pa.field("", value_type)]
     return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
 
 

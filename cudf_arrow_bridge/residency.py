@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from ._memory import device_type, has_gpu
@@ -12,9 +13,16 @@ from ._memory import device_type, has_gpu
 if TYPE_CHECKING:
     import pylibcudf as plc
 
-__all__ = ["Place", "device_type", "has_gpu", "is_host_memory", "place_of"]
+__all__ = ["DeviceType", "Place", "device_type", "has_gpu", "is_host_memory", "place_of"]
 
-_ARROW_DEVICE_CPU = 1
+
+class DeviceType(IntEnum):
+    """Arrow's device types that cuDF's memory can be of; the values are Arrow's, and DLPack's."""
+
+    CPU = 1
+    CUDA = 2
+    CUDA_HOST = 3
+    CUDA_MANAGED = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ def is_host_memory(*columns: plc.Column) -> bool:
     Columns without any buffer live wherever new columns are made: on the GPU if there is one.
     """
     for pointer in _pointers(columns):
-        return device_type(pointer) == _ARROW_DEVICE_CPU
+        return device_type(pointer) == DeviceType.CPU
     return not has_gpu()
 
 

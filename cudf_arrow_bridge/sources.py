@@ -6,23 +6,51 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pylibcudf as plc
 
 from . import _import
-from ._capsules import device_array_capsule_from_array
+from ._capsules import device_array_capsule_from_array, length_of
 from ._schema import is_struct, marks_table
 from .device_array import DeviceArray, as_field, as_schema
 from .streams import Stream
 
-__all__ = ["Source", "open_source"]
+__all__ = [
+    "ImportOptions",
+    "Kind",
+    "Source",
+    "Validation",
+    "as_kind",
+    "open_source",
+    "speaks_array",
+]
 
 Kind = Literal["table", "column"]
+Validation = Literal["minimal", "full"]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How to import, as `from_arrow_device` documents it.
+
+    Raises
+    ------
+    ValueError
+        If an option has a value that it cannot have.
+    """
+
+    copy: bool = False
+    validate: Validation = "minimal"
+    sanitize: bool = True
+
+    def __post_init__(self) -> None:
+        if self.validate not in get_args(Validation):
+            raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
+
+
+@dataclass(slots=True)
 class Source:
     """One array that a producer handed over.
 
@@ -34,12 +62,16 @@ class Source:
         Whether the object is known to be a table, whatever its schema's flags.
     labels
         Labels of a `DeviceArray` of this process.
+    first_row
+        Of a batch of a stream: its first row, counted as the schema's metadata counts them; None
+        of an array that stands alone.
     """
 
     schema_capsule: object
     array_capsule: object
     known_table: bool
     labels: tuple[Any, ...]
+    first_row: int | None = None
 
     def kind(self, wanted: Kind | None) -> Kind:
         """Decide whether this is a table or a column; never by the data.
@@ -54,27 +86,25 @@ class Source:
         ValueError
             If `wanted` is neither.
         """
-        if wanted is not None:
-            if wanted not in ("table", "column"):
-                raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
-            return wanted
+        if (given := as_kind(wanted)) is not None:
+            return given
         if self.known_table and is_struct(self.schema_capsule):
             return "table"
         return "table" if marks_table(self.schema_capsule) else "column"
 
+    def length(self) -> int:
+        """Return the number of rows that the array claims."""
+        return length_of(self.array_capsule)
+
     def import_table(
-        self, stream: Stream, mr: Any, copy: bool, sanitize: bool
+        self, stream: Stream, mr: Any, options: ImportOptions
     ) -> tuple[list[plc.Column], int]:
         """Import the columns of a record batch, and its number of rows."""
-        return _import.import_table(
-            self.schema_capsule, self.array_capsule, stream, mr, copy, sanitize
-        )
+        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr, options)
 
-    def import_column(self, stream: Stream, mr: Any, copy: bool, sanitize: bool) -> plc.Column:
+    def import_column(self, stream: Stream, mr: Any, options: ImportOptions) -> plc.Column:
         """Import an array."""
-        return _import.import_column(
-            self.schema_capsule, self.array_capsule, stream, mr, copy, sanitize
-        )
+        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
 
     def schema(self) -> pa.Schema:
         """Return a record batch's schema. Spends the schema's capsule: call this last."""
@@ -85,13 +115,26 @@ class Source:
         return as_field(self.schema_capsule)
 
 
-def _device_array(obj: Any) -> tuple[object, object]:
-    schema, array = obj.__arrow_c_device_array__()
+def as_kind(wanted: Kind | None) -> Kind | None:
+    """Check what a caller gave as ``kind=``."""
+    if wanted not in (None, "table", "column"):
+        raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
+    return wanted
+
+
+def _pair(answer: Any) -> tuple[object, object]:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise TypeError(f"{answer!r} found, a pair of PyCapsules expected")
+    schema, array = answer
     return schema, array
 
 
+def _device_array(obj: Any) -> tuple[object, object]:
+    return _pair(obj.__arrow_c_device_array__())
+
+
 def _host_array(obj: Any) -> tuple[object, object]:
-    schema, array = obj.__arrow_c_array__()
+    schema, array = _pair(obj.__arrow_c_array__())
     return schema, device_array_capsule_from_array(array)
 
 
@@ -100,6 +143,11 @@ _PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
     ("__arrow_c_device_array__", _device_array),
     ("__arrow_c_array__", _host_array),
 )
+
+
+def speaks_array(obj: Any) -> bool:
+    """Say whether an object has one of the protocols of arrays."""
+    return any(hasattr(obj, name) for name, _ in _PROTOCOLS)
 
 
 def open_source(obj: Any) -> Source:
@@ -118,10 +166,11 @@ def open_source(obj: Any) -> Source:
     for name, ask in _PROTOCOLS:
         if hasattr(obj, name):
             schema, array = ask(obj)
-            labels = obj._labels if isinstance(obj, DeviceArray) else ()
-            return Source(schema, array, _is_known_table(obj), labels)
+            ours = isinstance(obj, DeviceArray)
+            labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
+            return Source(schema, array, _is_known_table(obj), labels, first_row)
     streams = [n for n in ("__arrow_c_device_stream__", "__arrow_c_stream__") if hasattr(obj, n)]
-    hint = f"; of a stream ({', '.join(streams)}), import the batches one by one" if streams else ""
+    hint = f"; it has {', '.join(streams)}: use to_arrow_device_stream" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
         f"{' or '.join(name for name, _ in _PROTOCOLS)} expected{hint}"

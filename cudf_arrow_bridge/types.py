@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from . import _types
 
-__all__ = ["Crossing", "How", "describe"]
+__all__ = ["Crossing", "How", "describe", "frame_crossing"]
 
 How = Literal["zero-copy", "converted", "unsupported"]
 
@@ -64,16 +64,37 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     how: How = row["on_import"]
     if how == "unsupported":
         return Crossing("-", how, row["note"] or f"{row['arrow']} is not supported")
-    type_id = row["type_id"].name
-    if type_id in _IN_FRAMES:
-        found = [Crossing(*_IN_FRAMES[type_id])]
-    else:
-        found = [Crossing(_dtype(type_id, arrow_type), how, row["note"])]
+    if pa.types.is_run_end_encoded(arrow_type):
+        of_values = describe(arrow_type.value_type)
+        if of_values.how != "unsupported":
+            of_values = of_values._replace(how=how, note=row["note"])
+        return of_values
+    zone = arrow_type.tz if pa.types.is_timestamp(arrow_type) else None
+    found = [frame_crossing(row["type_id"].name, how, row["note"], zone)]
     found.extend(describe(child) for child in _children(arrow_type))
     worst = max(found, key=lambda crossing: _SEVERITY.index(crossing.how))
     if worst.how == "unsupported":
         return worst
     return Crossing(found[0].cudf_type, worst.how, worst.note)
+
+
+def frame_crossing(
+    type_id: str, how: How = "zero-copy", note: str = "", zone: str | None = None
+) -> Crossing:
+    """Say what a cuDF frame makes of a column of libcudf's.
+
+    Parameters
+    ----------
+    type_id
+        Name of the column's type.
+    how, note
+        How the column came to be, for those that a frame takes as they are.
+    zone
+        Time zone of a timestamp.
+    """
+    if type_id in _IN_FRAMES:
+        return Crossing(*_IN_FRAMES[type_id])
+    return Crossing(_dtype(type_id, zone), how, note)
 
 
 def _children(arrow_type: pa.DataType) -> Iterator[pa.DataType]:
@@ -84,11 +105,10 @@ def _children(arrow_type: pa.DataType) -> Iterator[pa.DataType]:
         yield arrow_type.field(i).type
 
 
-def _dtype(type_id: str, arrow_type: pa.DataType) -> str:
+def _dtype(type_id: str, zone: str | None) -> str:
     kind, _, unit = type_id.partition("_")
     if kind == "TIMESTAMP":
-        zone = "" if arrow_type.tz is None else f", {arrow_type.tz}"
-        return f"datetime64[{_UNITS[unit]}{zone}]"
+        return f"datetime64[{_UNITS[unit]}{'' if zone is None else f', {zone}'}]"
     if kind == "DURATION":
         return f"timedelta64[{_UNITS[unit]}]"
     return _DTYPES.get(type_id, type_id.lower())

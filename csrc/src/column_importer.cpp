@@ -29,17 +29,21 @@ bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
 }
 
 /// Rows before the ones that arrived are kept only where nothing is looked up for them.
-bool looks_up_rows(parsed_tree const& types)
+bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
 {
+  if (array.dictionary != nullptr) { return may_have_null_keys(types, array); }
   switch (types.type.layout) {
     case array_layout::views:
     case array_layout::list_views32:
     case array_layout::list_views64:
     case array_layout::runs: return true;
-    case array_layout::validity:
-      return std::any_of(types.children.begin(), types.children.end(), looks_up_rows);
+    case array_layout::validity: break;
     default: return false;
   }
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    if (looks_up_rows(types.children[i], *array.children[i])) { return true; }
+  }
+  return false;
 }
 
 /**
@@ -55,16 +59,11 @@ row_range choose_rows(parsed_tree const& types,
                       std::int64_t size)
 {
   auto const first = array.offset + begin;
-  auto const keep  = size > 0 && has_mask_in_struct(types, array) && !looks_up_rows(types);
+  auto const keep  = size > 0 && has_mask_in_struct(types, array) && !looks_up_rows(types, array);
   auto const skew  = keep ? first % word_bits : 0;
   auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
   return {first, size, fits ? skew : 0};
 }
-
-struct mask_buffer {
-  rmm::device_buffer mask;
-  cudf::size_type null_count;
-};
 
 mask_buffer import_mask(column_importer const& importer, import_level const& level)
 {
@@ -85,11 +84,13 @@ mask_buffer import_mask(column_importer const& importer, import_level const& lev
           null_count};
 }
 
-column_parts import_fixed(column_importer const& importer, import_level const& level)
+column_parts import_fixed(column_importer const& importer,
+                          import_level const& level,
+                          row_mask const& mask)
 {
   switch (level.type().column.id()) {
     case cudf::type_id::LIST: return import_fixed_size_binary(importer, level);
-    case cudf::type_id::DICTIONARY32: return import_dictionary(importer, level);
+    case cudf::type_id::DICTIONARY32: return import_dictionary(importer, level, mask);
     default: return import_values(importer, level);
   }
 }
@@ -100,7 +101,7 @@ column_parts import_parts(column_importer const& importer,
 {
   switch (level.type().layout) {
     case array_layout::null: return {importer.no_buffer(), {}};
-    case array_layout::fixed: return import_fixed(importer, level);
+    case array_layout::fixed: return import_fixed(importer, level, mask);
     case array_layout::offsets32:
     case array_layout::offsets64: return import_lists(importer, level);
     case array_layout::string32:
@@ -115,7 +116,7 @@ column_parts import_parts(column_importer const& importer,
                : import_string_views(importer, level, mask);
     case array_layout::list_views32:
     case array_layout::list_views64: return import_list_views(importer, level, mask);
-    case array_layout::runs: break;
+    case array_layout::runs: return import_runs(importer, level);
   }
   throw cudf::logic_error{"no such layout"};
 }
@@ -130,11 +131,15 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
     return std::make_unique<cudf::column>(
       level.type().column, size, no_buffer(), no_buffer(), size);
   }
-  if (level.type().layout == array_layout::runs) { return import_runs(*this, level); }
-  auto [mask, null_count] = import_mask(*this, level);
-  auto [data, children]   = import_parts(*this, level, {mask.data(), null_count});
-  return std::make_unique<cudf::column>(
-    level.type().column, size, std::move(data), std::move(mask), null_count, std::move(children));
+  auto masked = import_mask(*this, level);
+  auto parts  = import_parts(*this, level, {masked.mask.data(), masked.null_count});
+  if (parts.mask) { masked = std::move(*parts.mask); }
+  return std::make_unique<cudf::column>(level.type().column,
+                                        size,
+                                        std::move(parts.data),
+                                        std::move(masked.mask),
+                                        masked.null_count,
+                                        std::move(parts.children));
 }
 
 rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) const

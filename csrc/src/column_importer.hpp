@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -44,10 +45,17 @@ struct import_level {
   [[nodiscard]] parsed_type const& type() const { return types.type; }
 };
 
-/// What a column has beside its rows and its mask.
+/// A mask as libcudf has it; empty where no row is null.
+struct mask_buffer {
+  rmm::device_buffer mask;
+  cudf::size_type null_count;
+};
+
+/// What a column has beside its rows and, if they bring none of their own, the producer's mask.
 struct column_parts {
   rmm::device_buffer data;
   std::vector<std::unique_ptr<cudf::column>> children;
+  std::optional<mask_buffer> mask{};
 };
 
 /**

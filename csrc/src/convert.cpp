@@ -3,6 +3,7 @@
 
 #include "convert_device.hpp"
 #include "convert_host.hpp"
+#include "read_back.hpp"
 
 namespace cudf_arrow_bridge::detail {
 
@@ -47,6 +48,9 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement co
            ? host::copy_bytes(bytes, size, where)
            : rmm::device_buffer{bytes, static_cast<std::size_t>(size), where.stream, where.mr};
 }
+
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{ return where.host ? host::gather_strided(range, where) : device::gather_strided(range, where); }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 { return where.host ? host::zeros(size, where) : device::zeros(size, where); }

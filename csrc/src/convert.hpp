@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The few operations that touch data: each runs on the CPU for host memory and through libcudf's
-/// public algorithms for device memory.
+/// public algorithms for device memory. There they are only enqueued, but for those that return a
+/// number; libcudf's sources were read for it.
 #pragma once
 
+#include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>
 
 #include <rmm/device_buffer.hpp>
@@ -32,8 +34,7 @@ struct bit_range {
 /// Bytes that `bits` bits take.
 constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8; }
 
-/// Bools of one byte each to bits; any byte but 0 is true. On device memory libcudf's algorithm
-/// waits for a count that nobody needs.
+/// Bools of one byte each to bits; any byte but 0 is true.
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
 
 /// Bits to bools of one byte each, 0 or 1.
@@ -61,6 +62,17 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
 
 /// A copy, for buffers that stand too crooked in memory to be used in place.
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
+
+/// Every so manieth of some values of a fixed-width type.
+struct stride_range {
+  cudf::column_view values;  ///< without nulls
+  cudf::size_type begin;     ///< the first one taken
+  cudf::size_type size;      ///< how many are taken
+  cudf::size_type stride;    ///< from one to the next; may be 0 or negative
+};
+
+/// The values of a range, side by side.
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, placement const& where);

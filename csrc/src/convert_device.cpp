@@ -15,7 +15,9 @@
 #include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
 #include <cudf/reduction.hpp>
+#include <cudf/scalar/scalar.hpp>
 #include <cudf/table/table.hpp>
+#include <cudf/table/table_view.hpp>
 #include <cudf/transform.hpp>
 #include <cudf/unary.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -56,16 +58,6 @@ rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
 { return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
-/// Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
-std::int64_t widen(std::int64_t value, std::int64_t width)
-{
-  switch (width) {
-    case 2: return static_cast<std::int16_t>(value);
-    case 4: return static_cast<std::int32_t>(value);
-    default: return value;
-  }
-}
-
 /// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
 template <typename T>
 std::unique_ptr<cudf::column> constant(T value, std::int64_t count, placement const& where)
@@ -79,12 +71,6 @@ std::unique_ptr<cudf::column> constant(T value, std::int64_t count, placement co
 }
 
 }  // namespace
-
-rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
-{
-  auto const view = flat_view(cudf::type_id::BOOL8, size, bools);
-  return std::move(*cudf::bools_to_mask(view, where.stream, where.mr).first);
-}
 
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
 {
@@ -154,6 +140,22 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
   return take_data(std::move(gathered->release().front()));
 }
 
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  auto const index = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<cudf::size_type>{value, true, where.stream, where.mr};
+  };
+  auto const map =
+    cudf::sequence(range.size, index(range.begin), index(range.stride), where.stream, where.mr);
+  auto gathered = cudf::gather(cudf::table_view{{range.values}},
+                               map->view(),
+                               cudf::out_of_bounds_policy::DONT_CHECK,
+                               cudf::negative_index_policy::NOT_ALLOWED,
+                               where.stream,
+                               where.mr);
+  return take_data(std::move(gathered->release().front()));
+}
+
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   auto result = rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr};
@@ -161,31 +163,14 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
   return result;
 }
 
-std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
+rmm::device_buffer combine(cudf::binary_operator operation,
+                           cudf::column_view const& left,
+                           cudf::column_view const& right,
+                           cudf::type_id to,
+                           placement const& where)
 {
-  auto value = std::int64_t{0};
-  RMM_CUDA_TRY(cudaMemcpyAsync(
-    &value, source, static_cast<std::size_t>(width), cudaMemcpyDefault, stream.get()));
-  RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-  return widen(value, width);
-}
-
-offset_ends read_ends(void const* offsets,
-                      std::int64_t size,
-                      std::int64_t width,
-                      placement const& where)
-{
-  auto ends          = std::array<std::int64_t, 2>{};
-  auto const* source = static_cast<std::byte const*>(offsets);
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    RMM_CUDA_TRY(cudaMemcpyAsync(&ends[i],
-                                 source + static_cast<std::int64_t>(i) * size * width,
-                                 static_cast<std::size_t>(width),
-                                 cudaMemcpyDefault,
-                                 where.stream.get()));
-  }
-  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
-  return {widen(ends[0], width), widen(ends[1], width)};
+  return take_data(
+    cudf::binary_operation(left, right, operation, cudf::data_type{to}, where.stream, where.mr));
 }
 
 rmm::device_buffer narrow_offsets(void const* offsets,

@@ -3,6 +3,9 @@
 
 #include "convert.hpp"
 
+#include <cudf/binaryop.hpp>
+#include <cudf/column/column_view.hpp>
+
 /// The operations of convert.hpp on device memory, enqueued on the placement's stream.
 namespace cudf_arrow_bridge::detail::device {
 
@@ -17,16 +20,19 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
-std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream);
-offset_ends read_ends(void const* offsets,
-                      std::int64_t size,
-                      std::int64_t width,
-                      placement const& where);
 rmm::device_buffer narrow_offsets(void const* offsets,
                                   std::int64_t count,
                                   std::int64_t base,
                                   placement const& where);
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
+
+/// What libcudf makes of two columns without nulls, row by row.
+rmm::device_buffer combine(cudf::binary_operator operation,
+                           cudf::column_view const& left,
+                           cudf::column_view const& right,
+                           cudf::type_id to,
+                           placement const& where);
 
 }  // namespace cudf_arrow_bridge::detail::device

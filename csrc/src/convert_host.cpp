@@ -5,6 +5,8 @@
 #include "host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <bit>
 #include <cstring>
@@ -19,6 +21,19 @@ rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
 {
   auto const size = (bytes_for_bits(bits) + word_bytes - 1) / word_bytes * word_bytes;
   return host::zeros(size, where);
+}
+
+template <typename T>
+rmm::device_buffer gather(stride_range const& range, placement const& where)
+{
+  auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, where);
+  auto const* values = range.values.head<void>();
+  auto index         = std::int64_t{range.values.offset()} + range.begin;
+  for (auto& target : values_of<T>(result)) {
+    target = load<T>(values, index);
+    index += range.stride;
+  }
+  return result;
 }
 
 template <typename From, typename To>
@@ -151,6 +166,16 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement co
   auto result = allocate(size, where);
   if (size > 0) { std::memcpy(result.data(), bytes, static_cast<std::size_t>(size)); }
   return result;
+}
+
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  switch (cudf::size_of(range.values.type())) {
+    case 1: return gather<std::uint8_t>(range, where);
+    case 2: return gather<std::uint16_t>(range, where);
+    case 4: return gather<std::uint32_t>(range, where);
+    default: return gather<std::uint64_t>(range, where);
+  }
 }
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)

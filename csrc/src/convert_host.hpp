@@ -19,6 +19,7 @@ rmm::device_buffer cast_values(void const* values,
                                placement const& where);
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 std::int64_t read_integer(void const* source, std::int64_t width);
 offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width);

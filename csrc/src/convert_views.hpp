@@ -13,6 +13,7 @@
 
 #include <cudf/column/column.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -107,6 +108,23 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            placement const& where);
 
 namespace host {
+/// The bytes of one row, wherever they stand.
+std::span<std::byte const> bytes_of_view(view_rows const& rows,
+                                         std::int64_t row,
+                                         column_path const& path);
+
+/// @return Whether the row's view repeats the first of these bytes, as it should
+bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes);
+
+/// Elements of one list.
+struct list_range {
+  std::int64_t begin;
+  std::int64_t size;
+};
+
+/// The elements of one row.
+list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path);
+
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
                                   placement const& where);

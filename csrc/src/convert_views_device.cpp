@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_device.hpp"
 #include "convert_views.hpp"
+#include "read_back.hpp"
 
 // clang-format off
 #include <variant>  // before libcudf's headers, some of which use it without including it
@@ -36,32 +36,51 @@ namespace {
 using cudf::size_type;
 using cudf::type_id;
 
-/// Values of a fixed-width type, copied only if libcudf could not read them at their address.
+/// Memory, copied only if a kernel could not read it at its address.
+class aligned_bytes {
+ public:
+  aligned_bytes(void const* bytes, std::int64_t size, std::size_t alignment, placement const& where)
+    : copy_{0, where.stream, where.mr}, first_{bytes}
+  {
+    if (reinterpret_cast<std::uintptr_t>(bytes) % alignment == 0) { return; }
+    copy_  = copy_bytes(bytes, size, where);
+    first_ = copy_.data();
+  }
+
+  [[nodiscard]] void const* data() const { return first_; }
+
+ private:
+  rmm::device_buffer copy_;
+  void const* first_;
+};
+
+/// Values of a fixed-width type, likewise.
 class aligned_values {
  public:
   aligned_values(
     type_id type, void const* values, std::int64_t begin, size_type size, placement const& where)
-    : type_{type}, size_{size}, copy_{0, where.stream, where.mr}
+    : type_{type},
+      size_{size},
+      bytes_{static_cast<std::byte const*>(values) + begin * width(),
+             size * width(),
+             cudf::size_of(type_),
+             where}
   {
-    auto const width = static_cast<std::int64_t>(cudf::size_of(type_));
-    first_           = static_cast<std::byte const*>(values) + begin * width;
-    if (reinterpret_cast<std::uintptr_t>(first_) % static_cast<std::uintptr_t>(width) != 0) {
-      copy_  = copy_bytes(first_, size * width, where);
-      first_ = static_cast<std::byte const*>(copy_.data());
-    }
   }
 
   [[nodiscard]] cudf::column_view view(row_mask const& mask = {nullptr, 0}) const
   {
     auto const* bits = static_cast<cudf::bitmask_type const*>(mask.bits);
-    return {type_, size_, first_, bits, mask.null_count};
+    return {type_, size_, bytes_.data(), bits, mask.null_count};
   }
 
  private:
+  [[nodiscard]] std::int64_t width() const
+  { return static_cast<std::int64_t>(cudf::size_of(type_)); }
+
   cudf::data_type type_;
   size_type size_;
-  rmm::device_buffer copy_;
-  std::byte const* first_;
+  aligned_bytes bytes_;
 };
 
 void keep_schema(ArrowSchema* /*self*/) {}
@@ -89,9 +108,12 @@ string_buffers strings_from_views(view_rows const& rows, placement const& where)
 {
   // libcudf reads views in a kernel of its import alone. It is given rows from the first on, as it
   // would cut a larger offset short, and reads no size of a data buffer.
-  auto const* first =
-    static_cast<std::byte const*>(rows.views) + rows.begin * std::int64_t{sizeof(ArrowBinaryView)};
-  auto buffers = std::vector<void const*>{rows.mask.bits, first};
+  constexpr auto width = std::int64_t{sizeof(ArrowBinaryView)};
+  auto const views = aligned_bytes{static_cast<std::byte const*>(rows.views) + rows.begin * width,
+                                   rows.size * width,
+                                   alignof(ArrowBinaryView),
+                                   where};
+  auto buffers     = std::vector<void const*>{rows.mask.bits, views.data()};
   buffers.insert(buffers.end(), rows.data.begin(), rows.data.end());
   buffers.push_back(rows.data_sizes);
   auto schema            = ArrowSchema{};

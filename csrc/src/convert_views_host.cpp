@@ -7,6 +7,8 @@
 #include <nanoarrow/nanoarrow.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -31,18 +33,19 @@ std::unique_ptr<cudf::column> make_column(type_id type,
     cudf::data_type{type}, size, std::move(buffer), allocate(0, where), 0);
 }
 
-bool is_null(row_mask const& mask, size_type row)
+bool is_null(row_mask const& mask, std::int64_t row)
 { return mask.bits != nullptr && !bit_at(mask.bits, row); }
 
 [[noreturn]] void fail_row(column_path const& path, std::int64_t row, std::string const& what)
 { fail_invalid(path, "row " + std::to_string(row) + ": " + what); }
 
+}  // namespace
+
 // -- strings -----------------------------------------------------------------------------------
 
-using bytes = std::span<std::byte const>;
-
-/// The bytes of one row, wherever they stand.
-bytes bytes_of(view_rows const& rows, size_type row, column_path const& path)
+std::span<std::byte const> bytes_of_view(view_rows const& rows,
+                                         std::int64_t row,
+                                         column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {}; }
   auto const position = rows.begin + row;
@@ -75,6 +78,16 @@ bytes bytes_of(view_rows const& rows, size_type row, column_path const& path)
   return {static_cast<std::byte const*>(data) + offset, static_cast<std::size_t>(size)};
 }
 
+bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
+{
+  auto const view = load<ArrowBinaryView>(rows.views, rows.begin + row);
+  // Short views are their own bytes, so that they agree in any case.
+  return bytes.size() <= NANOARROW_BINARY_VIEW_INLINE_SIZE ||
+         std::memcmp(view.ref.prefix, bytes.data(), sizeof view.ref.prefix) == 0;
+}
+
+namespace {
+
 template <typename Offset>
 rmm::device_buffer copy_strings(view_rows const& rows,
                                 rmm::device_buffer& data,
@@ -87,7 +100,7 @@ rmm::device_buffer copy_strings(view_rows const& rows,
   auto* out   = begin;
   *offset++   = 0;
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const found = bytes_of(rows, row, path);
+    auto const found = bytes_of_view(rows, row, path);
     out              = std::copy(found.begin(), found.end(), out);
     *offset++        = static_cast<Offset>(out - begin);
   }
@@ -96,13 +109,9 @@ rmm::device_buffer copy_strings(view_rows const& rows,
 
 // -- lists -------------------------------------------------------------------------------------
 
-struct list_range {
-  std::int64_t begin;
-  std::int64_t size;
-};
+}  // namespace
 
-/// The elements of one row.
-list_range elements_of(list_view_rows const& rows, size_type row, column_path const& path)
+list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {0, 0}; }
   auto const read = [&](void const* values) {
@@ -120,6 +129,8 @@ list_range elements_of(list_view_rows const& rows, size_type row, column_path co
   return found;
 }
 
+namespace {
+
 /// What all lists of some rows have in common.
 struct list_extent {
   std::int64_t total{0};
@@ -133,7 +144,7 @@ list_extent measure(list_view_rows const& rows, column_path const& path)
   auto extent = list_extent{};
   auto next   = std::int64_t{0};
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const found = elements_of(rows, row, path);
+    auto const found = elements_of_view(rows, row, path);
     if (found.size == 0) { continue; }
     extent.in_order = extent.in_order && (extent.total == 0 || found.begin == next);
     extent.total += found.size;
@@ -155,7 +166,7 @@ std::unique_ptr<cudf::column> make_offsets(list_view_rows const& rows,
   auto offset      = std::int64_t{0};
   *out++           = 0;
   for (size_type row = 0; row < rows.size; ++row) {
-    *out++ = static_cast<std::int32_t>(offset += elements_of(rows, row, path).size);
+    *out++ = static_cast<std::int32_t>(offset += elements_of_view(rows, row, path).size);
   }
   return make_column(type_id::INT32, count, std::move(buffer), where);
 }
@@ -168,7 +179,7 @@ std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
   auto buffer = allocate(extent.total * 4, where);
   auto out    = values_of<std::int32_t>(buffer).begin();
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const found = elements_of(rows, row, path);
+    auto const found = elements_of_view(rows, row, path);
     auto const end   = out + found.size;
     std::iota(out, end, static_cast<std::int32_t>(found.begin - extent.first));
     out = end;
@@ -185,7 +196,7 @@ string_buffers strings_from_views(view_rows const& rows,
 {
   auto total = std::int64_t{0};
   for (size_type row = 0; row < rows.size; ++row) {
-    total += std::ssize(bytes_of(rows, row, path));
+    total += std::ssize(bytes_of_view(rows, row, path));
   }
   auto data       = allocate(total, where);
   auto is_large   = total > max_offset;

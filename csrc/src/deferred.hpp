@@ -5,6 +5,8 @@
 
 #include <cuda/stream>
 
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -32,10 +34,11 @@ class deferred {
   /// Adds the work enqueued on `stream` so far to what must be done first; may wait for it.
   void pass(cuda::stream_ref stream) noexcept;
 
-  /// Destroys this object: now if nothing must be done first, else on the release queue's thread.
+  /// Destroys this object: now if nothing must be done first, else on a thread of the queue's.
   void finish() noexcept;
 
  private:
+  friend class release_lanes;
   friend class release_queue;
 
   /// The last point of one stream that must be passed.
@@ -49,7 +52,13 @@ class deferred {
   std::mutex mutex_;  ///< of what follows; the event pool's may be taken within, no other
   pooled_event spare_;
   std::vector<passage> passages_;
-  deferred* next_{nullptr};
+
+  // The release queue's, once this is in it.
+  std::size_t num_passed_{0};     ///< of the passages, in their order
+  std::uint64_t number_{0};       ///< of all that was ever queued
+  deferred* next_{nullptr};       ///< in its lane
+  deferred* last_{nullptr};       ///< of its lane, if it is the first there
+  deferred* next_lane_{nullptr};  ///< likewise
 };
 
 }  // namespace cudf_arrow_bridge::detail

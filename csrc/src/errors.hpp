@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "utf8.hpp"
+
 #include <cudf/utilities/error.hpp>
 
 #include <stdexcept>
@@ -43,10 +45,11 @@ class column_path {
   char const* name_{nullptr};  ///< not measured: it may be far away, and only errors need it
 };
 
-/// `Error`'s message names the column, then says what was found and what was expected.
+/// `Error`'s message names the column, then says what was found and what was expected. Whatever
+/// names a producer uses, it is UTF-8.
 template <typename Error>
 [[noreturn]] void fail(column_path const& path, std::string const& what)
-{ throw Error{"column '" + path.to_string() + "': " + what}; }
+{ throw Error{detail::to_utf8("column '" + path.to_string() + "': " + what)}; }
 
 /// For structs that contradict their schema or the specification.
 [[noreturn]] inline void fail_invalid(column_path const& path, std::string const& what)

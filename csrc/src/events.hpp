@@ -35,6 +35,9 @@ class pooled_event {
   /// @return Where the handle is, as `ArrowDeviceArray.sync_event` wants it
   [[nodiscard]] cudaEvent_t const* handle() const noexcept { return &event_; }
 
+  /// @return The device that it is of
+  [[nodiscard]] int device() const noexcept { return device_; }
+
   /// Records the work enqueued on `stream`, which must be of the event's device.
   [[nodiscard]] cudaError_t record(cuda::stream_ref stream) const noexcept
   { return cudaEventRecord(event_, stream.get()); }

@@ -31,6 +31,7 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           placement const& where);
 
 namespace host {
+/// Negative numbers stand for null rows.
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,

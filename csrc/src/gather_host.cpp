@@ -26,7 +26,7 @@ rmm::device_buffer gather_width(void const* values,
   using element = std::array<std::byte, Width>;
   auto result   = allocate(std::ssize(map) * std::int64_t{Width}, where);
   auto out      = values_of<element>(result).begin();
-  for (auto const row : map) { *out++ = load<element>(values, row); }
+  for (auto const row : map) { *out++ = row < 0 ? element{} : load<element>(values, row); }
   return result;
 }
 
@@ -41,7 +41,7 @@ class gatherer {
     if (source.offset() == 0) { return stored_rows(source, map); }
     auto shifted = std::vector<size_type>(map.size());
     std::transform(map.begin(), map.end(), shifted.begin(), [&](size_type row) {
-      return row + source.offset();
+      return row < 0 ? row : row + source.offset();
     });
     return stored_rows(source, shifted);
   }
@@ -115,7 +115,11 @@ class gatherer {
     auto made   = sizes_to_offsets(map, length, is_large);
     auto result = allocate(made.total, where_);
     auto* out   = static_cast<std::byte*>(result.data());
-    for (auto const row : map) { out = std::copy_n(chars + first_char(row), length(row), out); }
+    for (auto const row : map) {
+      if (auto const size = length(row); size > 0) {
+        out = std::copy_n(chars + first_char(row), size, out);
+      }
+    }
     children.push_back(std::move(made.offsets));
     return result;
   }
@@ -137,9 +141,9 @@ class gatherer {
     auto elements = std::vector<size_type>(static_cast<std::size_t>(made.total));
     auto out      = elements.begin();
     for (auto const row : map) {
-      auto const end = out + length(row);
-      std::iota(out, end, first(row));
-      out = end;
+      auto const size = length(row);
+      if (size > 0) { std::iota(out, out + size, first(row)); }
+      out += size;
     }
     children.push_back(std::move(made.offsets));
     children.push_back(rows(source.child(1), elements));
@@ -173,7 +177,7 @@ class gatherer {
   }
 
   static bool is_null(cudf::column_view const& source, std::int64_t row)
-  { return source.null_mask() != nullptr && !bit_at(source.null_mask(), row); }
+  { return row < 0 || (source.null_mask() != nullptr && !bit_at(source.null_mask(), row)); }
 
   rmm::device_buffer mask_of(cudf::column_view const& source,
                              std::span<size_type const> map,

@@ -6,6 +6,7 @@
 #include "sanitize.hpp"
 #include "source_array.hpp"
 #include "validate.hpp"
+#include "validate_values.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
 
@@ -19,6 +20,7 @@ namespace {
 /// Nothing in the array is followed before this has passed.
 detail::parsed_tree validate(ArrowSchema const& schema,
                              ArrowDeviceArray const* array,
+                             import_options const& options,
                              column_path const& path)
 {
   if (array == nullptr || array->array.release == nullptr) {
@@ -27,6 +29,9 @@ detail::parsed_tree validate(ArrowSchema const& schema,
   auto types = detail::validate(schema, array->array, path);
   if (array->device_type == ARROW_DEVICE_CPU) {
     detail::validate_offsets(types, array->array, path);
+    if (options.validate == validation::full) {
+      detail::validate_values(types, array->array, path);
+    }
   }
   return types;
 }
@@ -75,10 +80,11 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top    = column_path{};
-  auto const path   = column_path{top, schema.name};
-  auto const types  = validate(schema, array, path);
-  auto const source = detail::open_source(types, array, false, options, stream, mr);
+  auto const top = column_path{};
+  // A released schema has no name to read either.
+  auto const path   = column_path{top, schema.release == nullptr ? nullptr : schema.name};
+  auto const types  = validate(schema, array, options, path);
+  auto const source = detail::open_source(types, array, false, options, path, stream, mr);
   return import_rows(types, source.root, 0, source.root.length, source, options, path);
 }
 
@@ -90,13 +96,13 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
-  auto const types = validate(schema, array, top);
+  auto const types = validate(schema, array, options, top);
   if (types.type.layout != detail::array_layout::validity) {
     fail_invalid(top,
                  "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");
   }
-  auto const source = detail::open_source(types, array, true, options, stream, mr);
+  auto const source = detail::open_source(types, array, true, options, top, stream, mr);
   auto const& root  = source.root;
   auto result       = imported_table{{}, static_cast<cudf::size_type>(root.length)};
   result.columns.reserve(types.children.size());

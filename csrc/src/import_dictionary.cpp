@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convert_dictionary.hpp"
 #include "layouts.hpp"
+
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -33,15 +36,46 @@ std::unique_ptr<cudf::column> indices(column_importer const& importer, import_le
     wanted, size, cast_values(first, level.rows.num_rows(), found, wanted, importer.where()));
 }
 
-}  // namespace
-
-column_parts import_dictionary(column_importer const& importer, import_level const& level)
+/// The values of a dictionary; those of one of dictionaries are looked up, as libcudf has no such.
+std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
+                                          import_level const& level)
 {
   auto const& values = *level.array.dictionary;
-  auto result        = column_parts{importer.no_buffer(), {}};
-  result.children.push_back(indices(importer, level));
-  result.children.push_back(importer.column(
-    {level.types.children[0], values, {values.offset, values.length, 0}, level.path}));
+  auto keys          = importer.column(
+    {level.types.children[0], values, {values.offset, values.length, 0}, level.path});
+  return keys->type().id() == type_id::DICTIONARY32
+           ? decode_dictionary(keys->view(), level.path, importer.where())
+           : std::move(keys);
+}
+
+}  // namespace
+
+bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
+{
+  auto const& keys = *array.dictionary;
+  // Those without a mask may have nulls below.
+  return has_mask(keys) || keys.dictionary != nullptr ||
+         num_buffers(types.children[0].type.layout) == 0;
+}
+
+column_parts import_dictionary(column_importer const& importer,
+                               import_level const& level,
+                               row_mask const& mask)
+{
+  auto result = column_parts{importer.no_buffer(), {}};
+  auto codes  = indices(importer, level);
+  auto keys   = import_keys(importer, level);
+  if (keys->type().id() == type_id::EMPTY) {
+    auto const rows = level.rows.num_rows();
+    result.mask     = mask_buffer{zeros(bytes_for_bits(rows), importer.where()), rows};
+  } else if (keys->null_count() > 0) {
+    auto made   = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.where());
+    codes       = std::move(made.indices);
+    keys        = std::move(made.keys);
+    result.mask = mask_buffer{std::move(made.mask), made.null_count};
+  }
+  result.children.push_back(std::move(codes));
+  result.children.push_back(std::move(keys));
   return result;
 }
 

@@ -2,10 +2,13 @@
 #include "gather.hpp"
 #include "layouts.hpp"
 
+#include <utility>
+
 namespace cudf_arrow_bridge::detail {
 
-std::unique_ptr<cudf::column> import_runs(column_importer const& importer,
-                                          import_level const& level)
+namespace {
+
+std::unique_ptr<cudf::column> decode(column_importer const& importer, import_level const& level)
 {
   auto const& ends   = *level.array.children[0];
   auto const& values = *level.array.children[1];
@@ -24,6 +27,18 @@ std::unique_ptr<cudf::column> import_runs(column_importer const& importer,
                  level.path,
                  importer.where());
   return gather_rows(column(ends.length)->view(), runs->view(), level.path, importer.where());
+}
+
+}  // namespace
+
+column_parts import_runs(column_importer const& importer, import_level const& level)
+{
+  auto column           = decode(importer, level);
+  auto const null_count = column->null_count();
+  auto contents         = column->release();
+  return {std::move(*contents.data),
+          std::move(contents.children),
+          mask_buffer{std::move(*contents.null_mask), null_count}};
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -45,10 +45,14 @@ column_parts import_list_views(column_importer const& importer,
                                row_mask const& mask);
 
 /// Run-end encoded values, each as often as it counts; their nulls are the column's.
-std::unique_ptr<cudf::column> import_runs(column_importer const& importer,
-                                          import_level const& level);
+column_parts import_runs(column_importer const& importer, import_level const& level);
 
-/// Indices and values of a dictionary.
-column_parts import_dictionary(column_importer const& importer, import_level const& level);
+/// @return Whether rows of a dictionary may be null because the value that they refer to is
+bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array);
+
+/// Indices and values of a dictionary, which come without nulls and are no dictionary themselves.
+column_parts import_dictionary(column_importer const& importer,
+                               import_level const& level,
+                               row_mask const& mask);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -31,10 +31,15 @@ struct parsed_tree {
 /**
  * @brief Parses one level of a schema.
  *
- * @throws std::invalid_argument for a released schema, a format string that the specification does
- *   not know, or children that do not go with it
+ * @throws std::invalid_argument for a format string that the specification does not know, or
+ *   children that do not go with it
+ *
+ * @param schema Schema that has passed `check_structure`
  */
 parsed_type parse_type(ArrowSchema const& schema);
+
+/// @return What errors call a child: a field by its name, the element of a list "[]"
+char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child);
 
 /// @return The type of a dictionary's indices, which its own format string says
 cudf::type_id index_type(ArrowSchema const& schema);

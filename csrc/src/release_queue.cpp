@@ -5,15 +5,20 @@
 
 #include <cudf_arrow_bridge/release.hpp>
 
+#include <cuda_runtime_api.h>
+
 #include <chrono>
 #include <cstdlib>
-#include <utility>
+#include <exception>
+#include <thread>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
 /// A release that waits for something this process no longer provides must not keep it from ending.
-constexpr auto patience_at_exit = std::chrono::seconds{30};
+constexpr auto patience = std::chrono::seconds{30};
+
+thread_local bool on_thread_of_queue = false;
 
 }  // namespace
 
@@ -27,59 +32,92 @@ release_queue& release_queue::instance()
 void release_queue::start()
 {
   auto const lock = std::lock_guard{mutex_};
-  if (worker_.joinable()) { return; }
-  worker_ = std::thread{[this] { run(); }};
+  if (num_threads_ > 0) { return; }
+  add_thread();
   // Registered after CUDA was first used, so it runs before CUDA takes its contexts down.
   std::atexit([] { instance().drain(); });
 }
 
+void release_queue::add_thread()
+{
+  std::thread{[this, worker = num_threads_] { run(worker); }}.detach();
+  ++num_threads_;
+  ++num_idle_;
+}
+
 void release_queue::push(deferred* work) noexcept
 {
-  {
-    auto const lock                            = std::lock_guard{mutex_};
-    work->next_                                = nullptr;
-    (last_ == nullptr ? first_ : last_->next_) = work;
-    last_                                      = work;
-    ++num_pushed_;
-  }
+  auto const lock = std::lock_guard{mutex_};
+  work->number_   = num_pushed_++;
+  enqueue(work);
+}
+
+void release_queue::enqueue(deferred* work) noexcept
+{
+  lanes_.push(work);
   pushed_.notify_one();
+  if (lanes_.num_waiting() > num_idle_ && num_threads_ < release_lanes::max_workers) {
+    try {
+      add_thread();
+    } catch (std::exception const&) {
+      return;  // those that there are will get there
+    }
+  }
 }
 
 void release_queue::drain() noexcept
 {
   if (in_forked_child()) { return; }
-  auto lock = std::unique_lock{mutex_};
-  if (std::this_thread::get_id() == worker_.get_id()) { return; }
-  auto const target = num_pushed_;
-  released_.wait_for(lock, patience_at_exit, [&] { return num_released_ >= target; });
+  if (on_thread_of_queue) { return; }
+  auto lock      = std::unique_lock{mutex_};
+  auto me        = waiting{num_pushed_, num_pushed_ - num_released_, first_waiting_};
+  first_waiting_ = &me;
+  released_.wait_for(lock, patience, [&] { return me.left == 0; });
+  auto** link = &first_waiting_;
+  while (*link != &me) { link = &(*link)->next; }
+  *link = me.next;
 }
 
-void release_queue::run() noexcept
+void release_queue::run(std::size_t worker) noexcept
 {
+  on_thread_of_queue = true;
+  auto lock          = std::unique_lock{mutex_};
   for (;;) {
-    auto* work = [this] {
-      auto lock = std::unique_lock{mutex_};
-      pushed_.wait(lock, [this] { return first_ != nullptr; });
-      auto* first = std::exchange(first_, first_->next_);
-      if (first_ == nullptr) { last_ = nullptr; }
-      return first;
-    }();
-    release(work);
-    {
-      auto const lock = std::lock_guard{mutex_};
-      ++num_released_;
+    deferred* work = nullptr;
+    pushed_.wait(lock, [&] { return (work = lanes_.take(worker)) != nullptr; });
+    --num_idle_;
+    auto const number = work->number_;
+    lock.unlock();
+    auto const released = wait_and_release(work);
+    lock.lock();
+    ++num_idle_;
+    lanes_.put_down(worker);
+    if (released) {
+      note_release(number);
+    } else {
+      enqueue(work);
     }
-    released_.notify_all();
   }
 }
 
-void release_queue::release(deferred* work) noexcept
+bool release_queue::wait_and_release(deferred* work) noexcept
 {
-  for (auto const& passage : work->passages_) {
-    // If CUDA can no longer tell, nothing is running that could read the memory.
-    (void)passage.event.wait();
-  }
+  auto const& event = work->passages_[work->num_passed_].event;
+  // The producer's release finds the device current whose memory it is about to free.
+  (void)cudaSetDevice(event.device());
+  // If CUDA can no longer tell, nothing is running that could read the memory.
+  (void)event.wait();
+  if (++work->num_passed_ < work->passages_.size()) { return false; }
   delete work;
+  return true;
+}
+
+void release_queue::note_release(std::uint64_t number) noexcept
+{
+  ++num_released_;
+  for (auto* other = first_waiting_; other != nullptr; other = other->next) {
+    if (number < other->before && --other->left == 0) { released_.notify_all(); }
+  }
 }
 
 }  // namespace cudf_arrow_bridge::detail

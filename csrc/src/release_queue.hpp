@@ -2,26 +2,30 @@
 #pragma once
 
 #include "deferred.hpp"
+#include "release_lanes.hpp"
 
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
-#include <thread>
 
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Destroys deferred objects once their streams have passed, on a thread of its own.
+ * @brief Destroys deferred objects once their streams have passed, on threads of its own.
  *
- * One thread per process, which sleeps in CUDA until the next object's events have completed, then
- * destroys it without any lock held: a producer's `release` may be slow, call CUDA, take the GIL or
- * come back here. Objects go in the order in which they were pushed.
+ * Each thread sleeps in CUDA until the next event of one stream has completed, then destroys the
+ * object that waited for it without any lock held: a producer's `release` may be slow, call CUDA,
+ * take the GIL or come back here. Objects of one stream go in the order in which they were pushed.
+ * Those of other streams don't wait for them, as long as no more streams are late than there are
+ * threads. An object that waits for several streams waits for one after the other.
  */
 class release_queue {
  public:
   static release_queue& instance();
 
   /**
-   * @brief Starts the thread, once.
+   * @brief Starts the first thread, once. Others follow when there is more for them to do.
    *
    * @throws std::system_error if there can be no thread
    */
@@ -30,23 +34,34 @@ class release_queue {
   /// Queues an object that nobody uses any more. Takes ownership; `start` was called.
   void push(deferred* work) noexcept;
 
-  /// Waits until all that was pushed before the call is destroyed.
+  /// Waits until all that was pushed before the call is destroyed, or for 30 seconds.
   void drain() noexcept;
 
  private:
+  /// Somebody who waits for all objects that were queued before they came.
+  struct waiting {
+    std::uint64_t before;  ///< objects from this number on don't count
+    std::uint64_t left;
+    waiting* next;
+  };
+
   release_queue() = default;
 
-  void run() noexcept;
-  static void release(deferred* work) noexcept;
+  void add_thread();
+  void run(std::size_t worker) noexcept;
+  void enqueue(deferred* work) noexcept;
+  void note_release(std::uint64_t number) noexcept;
+  static bool wait_and_release(deferred* work) noexcept;
 
-  std::mutex mutex_;  ///< held for pushing and popping only, never with another lock
+  std::mutex mutex_;  ///< of what follows; never held while CUDA or a producer is called
   std::condition_variable pushed_;
   std::condition_variable released_;
-  deferred* first_{nullptr};
-  deferred* last_{nullptr};
+  release_lanes lanes_;
+  std::size_t num_threads_{0};
+  std::size_t num_idle_{0};  ///< threads that have nothing in hand, those about to wake included
   std::uint64_t num_pushed_{0};
   std::uint64_t num_released_{0};
-  std::thread worker_;
+  waiting* first_waiting_{nullptr};
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -4,6 +4,8 @@
 #include "column_importer.hpp"
 #include "errors.hpp"
 #include "tree_copy.hpp"
+#include "validate.hpp"
+#include "validate_values.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 
@@ -59,12 +61,27 @@ void check_no_null_rows(ArrowArray const& array, placement const& where)
   }
 }
 
+/// The CPU checks what a device has by a copy.
+void validate_copy(parsed_tree const& types,
+                   ArrowArray const& array,
+                   memory_location const& location,
+                   column_path const& path,
+                   cuda::stream_ref stream,
+                   rmm::device_async_resource_ref mr)
+{
+  auto const tree = copy_tree(view_tree(types, array, location), 0, {}, stream, mr);
+  auto const copy = array_tree::to_arrow(tree, 0);
+  validate_offsets(types, copy->array, path);
+  validate_values(types, copy->array, path);
+}
+
 }  // namespace
 
 source_array open_source(parsed_tree const& types,
                          ArrowDeviceArray* array,
                          bool is_table,
                          import_options const& options,
+                         column_path const& path,
                          cuda::stream_ref stream,
                          rmm::device_async_resource_ref mr)
 {
@@ -81,7 +98,12 @@ source_array open_source(parsed_tree const& types,
                                 std::to_string(home.device_id) +
                                 " expected: import it with copy=True, or make its device current"};
   }
-  if (!on_host) { wait_for_producer(*array, stream); }
+  if (!on_host) {
+    wait_for_producer(*array, stream);
+    if (options.validate == validation::full) {
+      validate_copy(types, array->array, from, path, stream, mr);
+    }
+  }
   auto const here = placement{on_host, stream, on_host ? host_memory_resource() : mr};
   if (is_table && !is_far) { check_no_null_rows(array->array, here); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "convert.hpp"
+#include "errors.hpp"
 #include "foreign_array.hpp"
 #include "parsed_type.hpp"
 
@@ -27,13 +28,15 @@ struct source_array {
  * Makes `stream` wait for the producer. Arrays of the CPU are copied to the GPU where there is one;
  * arrays of another device are copied if the options allow it.
  *
- * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, or null
- *   rows in a table. `array` is then still the caller's, or has been released.
+ * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, null
+ *   rows in a table, or contents of device memory that a full validation refuses. `array` is then
+ * still the caller's, or has been released.
  *
  * @param types What `validate` found
  * @param array Array to take over
  * @param is_table Whether null rows at the top level are an error
  * @param options See there
+ * @param path Names the top level in errors
  * @param stream Stream of the import
  * @param mr Resource for copies and conversions on the GPU
  */
@@ -41,6 +44,7 @@ source_array open_source(parsed_tree const& types,
                          ArrowDeviceArray* array,
                          bool is_table,
                          import_options const& options,
+                         column_path const& path,
                          cuda::stream_ref stream,
                          rmm::device_async_resource_ref mr);
 

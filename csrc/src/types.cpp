@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parsed_type.hpp"
+#include "structure.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -60,8 +63,8 @@ constexpr auto rows = std::to_array<type_row>({
   {"decimal32", "d:", type_id::DECIMAL32, zero_copy, zero_copy, "precision kept"},
   {"decimal64", "d:", type_id::DECIMAL64, zero_copy, zero_copy, "precision kept"},
   {"decimal128", "d:", type_id::DECIMAL128, zero_copy, zero_copy, "precision kept"},
-  {"string", "u", type_id::STRING, zero_copy, zero_copy, "32-bit offsets"},
-  {"large_string", "U", type_id::STRING, zero_copy, zero_copy, "64-bit offsets"},
+  {"string", "u", type_id::STRING, zero_copy, zero_copy, "32-bit offsets", "last offset"},
+  {"large_string", "U", type_id::STRING, zero_copy, zero_copy, "64-bit offsets", "last offset"},
   {"list", "+l", type_id::LIST, zero_copy, zero_copy, ""},
   {"struct", "+s", type_id::STRUCT, zero_copy, zero_copy, ""},
   {"dictionary",
@@ -95,15 +98,28 @@ constexpr auto rows = std::to_array<type_row>({
    unsupported,
    "cuDF has no such type"},
   {"decimal256", "d:", type_id::EMPTY, unsupported, unsupported, "cuDF has no such type"},
-  {"binary", "z", type_id::LIST, zero_copy, zero_copy, "lists of bytes"},
+  {"binary", "z", type_id::LIST, zero_copy, zero_copy, "lists of bytes", "last offset"},
   {"large_binary",
    "Z",
    type_id::LIST,
    converted,
    converted,
-   "lists of bytes; offsets narrowed to 32 bits, bytes shared"},
-  {"binary_view", "vz", type_id::LIST, converted, converted, "lists of bytes; copied together"},
-  {"string_view", "vu", type_id::STRING, converted, converted, "bytes copied together"},
+   "lists of bytes; offsets narrowed to 32 bits, bytes shared",
+   "first and last offset"},
+  {"binary_view",
+   "vz",
+   type_id::LIST,
+   converted,
+   converted,
+   "lists of bytes; copied together",
+   "size of the data"},
+  {"string_view",
+   "vu",
+   type_id::STRING,
+   converted,
+   converted,
+   "bytes copied together",
+   "size of the data"},
   {"fixed_size_binary",
    "w:",
    type_id::LIST,
@@ -115,14 +131,22 @@ constexpr auto rows = std::to_array<type_row>({
    type_id::LIST,
    converted,
    converted,
-   "offsets narrowed to 32 bits, elements shared"},
-  {"list_view", "+vl", type_id::LIST, unsupported, converted, "offsets made, elements gathered"},
+   "offsets narrowed to 32 bits, elements shared",
+   "first and last offset"},
+  {"list_view",
+   "+vl",
+   type_id::LIST,
+   unsupported,
+   converted,
+   "offsets made; elements gathered, in host memory shared if in order",
+   "number of elements"},
   {"large_list_view",
    "+vL",
    type_id::LIST,
    unsupported,
    converted,
-   "offsets made, elements gathered"},
+   "offsets made; elements gathered, in host memory shared if in order",
+   "number of elements"},
   {"fixed_size_list",
    "+w:",
    type_id::LIST,
@@ -137,7 +161,8 @@ constexpr auto rows = std::to_array<type_row>({
    type_id::EMPTY,
    unsupported,
    converted,
-   "a column of its values, each repeated"},
+   "a column of its values, each repeated",
+   "last run end"},
 });
 
 /// A format that ends in a colon stands for all its parameters.
@@ -178,17 +203,47 @@ array_layout layout_of(ArrowSchemaView const& view)
   }
 }
 
+/// @return The most digits that a decimal's width holds
+int max_precision(ArrowSchemaView const& view)
+{
+  switch (view.decimal_bitwidth) {
+    case 32: return 9;
+    case 64: return 18;
+    case 128: return 38;
+    default: return 76;
+  }
+}
+
+/// nanoarrow keeps the low 32 bits of a number and takes what comes: a list's size below 0, say.
+bool has_plain_parameters(ArrowSchemaView const& view)
+{
+  auto const format = std::string_view{view.schema->format};
+  switch (view.storage_type) {
+    case NANOARROW_TYPE_FIXED_SIZE_BINARY: return format == "w:" + std::to_string(view.fixed_size);
+    case NANOARROW_TYPE_FIXED_SIZE_LIST:
+      return view.fixed_size >= 0 && format == "+w:" + std::to_string(view.fixed_size);
+    case NANOARROW_TYPE_DECIMAL32:
+    case NANOARROW_TYPE_DECIMAL64:
+    case NANOARROW_TYPE_DECIMAL128:
+    case NANOARROW_TYPE_DECIMAL256: {
+      auto const plain =
+        "d:" + std::to_string(view.decimal_precision) + "," + std::to_string(view.decimal_scale);
+      // A scale of libcudf is the negative, in as many bits.
+      return view.decimal_precision > 0 && view.decimal_precision <= max_precision(view) &&
+             std::abs(std::int64_t{view.decimal_scale}) <= std::numeric_limits<int>::max() &&
+             (format == plain || format == plain + "," + std::to_string(view.decimal_bitwidth));
+    }
+    default: return true;
+  }
+}
+
 }  // namespace
 
 detail::parsed_type detail::parse_type(ArrowSchema const& schema)
 {
-  // nanoarrow goes through the children without asking whether there are any.
-  if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr)) {
-    throw std::invalid_argument{"a schema with " + std::to_string(schema.n_children) +
-                                " children, and no pointers to them, found"};
-  }
   // nanoarrow takes no bytes to be a mistake.
-  if (schema.format != nullptr && schema.format == std::string_view{"w:0"}) {
+  if (schema.format == std::string_view{"w:0"} && schema.dictionary == nullptr &&
+      schema.n_children == 0) {
     auto const* row = find_named("fixed_size_binary");
     return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
   }
@@ -198,7 +253,16 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
   if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
     throw std::invalid_argument{ArrowErrorMessage(&error)};
   }
-  auto const format  = std::string_view{schema.format};
+  if (!has_plain_parameters(view)) {
+    throw std::invalid_argument{"parameters out of range in the format string '" +
+                                std::string{schema.format} + "'"};
+  }
+  auto const format = std::string_view{schema.format};
+  // nanoarrow takes times and dates for integers, as which they are stored.
+  if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
+    throw std::invalid_argument{"indices of the format '" + std::string{format} +
+                                "' found, integers expected of a dictionary"};
+  }
   auto const decimal = format.starts_with("d:");
   auto const* row    = schema.dictionary != nullptr ? find_named("dictionary")
                        : decimal ? find_named("decimal" + std::to_string(view.decimal_bitwidth))
@@ -215,6 +279,17 @@ detail::parsed_type detail::parse_type(ArrowSchema const& schema)
           view.layout.child_size_elements};
 }
 
+char const* detail::name_of_child(ArrowSchema const& schema,
+                                  array_layout layout,
+                                  std::int64_t child)
+{
+  switch (layout) {
+    case array_layout::validity:
+    case array_layout::runs: return schema.children[child]->name;
+    default: return "[]";
+  }
+}
+
 cudf::type_id detail::index_type(ArrowSchema const& schema)
 {
   auto const format = std::string_view{schema.format};
@@ -223,7 +298,11 @@ cudf::type_id detail::index_type(ArrowSchema const& schema)
 
 std::span<type_row const> type_table() noexcept { return rows; }
 
-type_row const& import_row(ArrowSchema const& schema) { return *detail::parse_type(schema).row; }
+type_row const& import_row(ArrowSchema const& schema)
+{
+  detail::check_structure(schema, nullptr, column_path{});
+  return *detail::parse_type(schema).row;
+}
 
 type_row const& export_row(cudf::type_id type, bool large_offsets)
 {

@@ -3,6 +3,7 @@
 
 #include "convert.hpp"
 #include "parsed_type.hpp"
+#include "structure.hpp"
 
 #include <cudf/types.hpp>
 
@@ -15,9 +16,6 @@ namespace {
 
 /// More than the 32-bit index of a view tells apart.
 constexpr std::int64_t max_data_buffers = std::numeric_limits<std::int32_t>::max();
-
-/// Deeper than any real schema; stops a hostile one that contains itself.
-constexpr int max_depth = 64;
 
 /// The last row that an array may have in its buffers: further on, positions in bytes overflow.
 constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
@@ -161,13 +159,8 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
 parsed_tree check_tree(ArrowSchema const& schema,
                        ArrowArray const& array,
                        std::int64_t rows,
-                       column_path const& path,
-                       int depth)
+                       column_path const& path)
 {
-  if (depth > max_depth) {
-    fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
-  }
-  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
   auto result      = parsed_tree{&schema, supported_type(schema, path), {}};
   auto const& type = result.type;
   check_sizes(array, path);
@@ -175,38 +168,21 @@ parsed_tree check_tree(ArrowSchema const& schema,
   check_width(type, array, path);
   check_buffers(type, array, path);
 
-  if (array.n_children != schema.n_children) {
-    fail_invalid(path,
-                 std::to_string(array.n_children) + " children found, " +
-                   std::to_string(schema.n_children) + " expected");
-  }
-  if (array.n_children > 0 && array.children == nullptr) {
-    fail_invalid(path, "a null array of children found");
-  }
-  auto const is_list = type.column.id() == cudf::type_id::LIST;
   result.children.reserve(static_cast<std::size_t>(array.n_children));
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_schema = *schema.children[i];
-    auto const child_path    = column_path{path, is_list ? "[]" : child_schema.name};
-    if (array.children[i] == nullptr) { fail_invalid(child_path, "a null child found"); }
-    auto const child_rows = type.layout == array_layout::validity ? rows : 0;
-    result.children.push_back(
-      check_tree(child_schema, *array.children[i], child_rows, child_path, depth + 1));
+    auto const child_path    = column_path{path, name_of_child(schema, type.layout, i)};
+    auto const child_rows    = type.layout == array_layout::validity ? rows : 0;
+    result.children.push_back(check_tree(child_schema, *array.children[i], child_rows, child_path));
     check_child_rows(type, array, *array.children[i], child_path);
   }
   if (type.layout == array_layout::runs) {
     check_runs(result, array, path);
     result.type.column = result.children[1].type.column;
   }
-  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
-    fail_invalid(path,
-                 array.dictionary == nullptr ? "no dictionary found, one expected"
-                                             : "a dictionary found, none expected");
-  }
   if (array.dictionary != nullptr) {
     auto const& values = *array.dictionary;
-    result.children.push_back(
-      check_tree(*schema.dictionary, values, values.length, path, depth + 1));
+    result.children.push_back(check_tree(*schema.dictionary, values, values.length, path));
   }
   return result;
 }
@@ -251,7 +227,6 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 {
   auto const& type     = types.type;
-  auto const is_list   = type.column.id() == cudf::type_id::LIST;
   auto const check_end = [&] { return check_offsets(array, offset_width(type.layout), path); };
   switch (type.layout) {
     case array_layout::offsets32:
@@ -273,11 +248,14 @@ void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child = types.children[static_cast<std::size_t>(i)];
     validate_offsets(
-      child, *array.children[i], column_path{path, is_list ? "[]" : child.schema->name});
+      child, *array.children[i], column_path{path, name_of_child(*types.schema, type.layout, i)});
   }
 }
 
 parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{ return check_tree(schema, array, array.length, path, 0); }
+{
+  check_structure(schema, &array, path);
+  return check_tree(schema, array, array.length, path);
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_views.hpp"
-
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 
-#include <nanoarrow/nanoarrow.h>
-
 #include <gtest/gtest.h>
+#include <nanoarrow/nanoarrow.h>
 
 #include <limits>
 #include <string_view>
@@ -111,9 +109,9 @@ TEST(HostStringViews, AreCopiedInTheOrderOfTheirRows)
 
 TEST(HostStringViews, OfNullRowsAreNotLookedAt)
 {
-  auto array            = view_array{{inlined("a"), reference(1 << 30, 77, -5), inlined("c")}};
-  auto const mask       = std::uint32_t{0b101};
-  array.rows.mask       = {&mask, 1};
+  auto array      = view_array{{inlined("a"), reference(1 << 30, 77, -5), inlined("c")}};
+  auto const mask = std::uint32_t{0b101};
+  array.rows.mask = {&mask, 1};
   EXPECT_EQ(array.read(), (std::vector<std::string>{"a", "", "c"}));
 }
 
@@ -127,10 +125,9 @@ TEST(HostStringViews, ThatDoNotLieInTheirBufferAreRefused)
   expect(reference(13, 2, 0), "buffer 2");
   expect(reference(13, -1, 0), "buffer -1");
   expect(reference(13, 0, -1), "-1 to 12");
-  expect(reference(std::numeric_limits<std::int32_t>::max(),
-                           0,
-                           std::numeric_limits<std::int32_t>::max()),
-                 "4294967294");
+  expect(reference(
+           std::numeric_limits<std::int32_t>::max(), 0, std::numeric_limits<std::int32_t>::max()),
+         "4294967294");
   expect(reference(-1, 0, 0), "-1 bytes");
 }
 
@@ -249,7 +246,8 @@ TEST(HostLargeListViews, FarInsideTheElementsAreTakenFromThere)
 TEST(HostLargeListViews, OfMoreElementsThanAColumnHoldsOverflow)
 {
   constexpr auto most = std::int64_t{1} << 40;
-  EXPECT_THROW((void)(list_array<std::int64_t>{{0, 5}, {most, 1}, most}.read()), std::overflow_error);
+  EXPECT_THROW((void)(list_array<std::int64_t>{{0, 5}, {most, 1}, most}.read()),
+               std::overflow_error);
   EXPECT_THROW((void)(list_array<std::int64_t>{{most, 0}, {1, 1}, most + 1}.read()),
                std::overflow_error);
 }
@@ -261,8 +259,8 @@ std::vector<std::int32_t> runs_of(std::vector<T> const& ends,
                                   std::int64_t begin,
                                   cudf::size_type size)
 {
-  auto const found =
-    detail::host::runs_of_rows({ends.data(), sizeof(T), std::ssize(ends), begin, size}, path, here());
+  auto const found = detail::host::runs_of_rows(
+    {ends.data(), sizeof(T), std::ssize(ends), begin, size}, path, here());
   return values_of<std::int32_t>(found->view());
 }
 
@@ -286,8 +284,7 @@ TYPED_TEST(HostRuns, BelongToTheRunThatEndsBehindThem)
 
 TYPED_TEST(HostRuns, ThatEndTooEarlyAreRefused)
 {
-  for (auto const& ends :
-       {std::vector<TypeParam>{1, 4}, {}, {4, 3, 2, 1}, {-1, -1}}) {
+  for (auto const& ends : {std::vector<TypeParam>{1, 4}, {}, {4, 3, 2, 1}, {-1, -1}}) {
     expect_refused([&] { (void)runs_of(ends, 1, 4); }, {"'c'", "row", "runs"});
   }
 }

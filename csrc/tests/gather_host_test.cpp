@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gather.hpp"
-
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 #include "testing/views.hpp"
@@ -74,8 +73,9 @@ TEST(HostGather, CountsTooManyElementsBeforeMakingRoomForThem)
 {
   // 2^28 bytes of one list, 9 times over.
   auto const offsets = integers<std::int32_t>(cudf::type_id::INT32, {0, 1 << 28});
-  auto const element = cudf::column_view{cudf::data_type{cudf::type_id::EMPTY}, 1 << 28, nullptr, nullptr, 1 << 28};
-  auto const lists   = cudf::column_view{
+  auto const element =
+    cudf::column_view{cudf::data_type{cudf::type_id::EMPTY}, 1 << 28, nullptr, nullptr, 1 << 28};
+  auto const lists = cudf::column_view{
     cudf::data_type{cudf::type_id::LIST}, 1, nullptr, nullptr, 0, 0, {offsets->view(), element}};
   EXPECT_THROW((void)gather(lists, {0, 0, 0, 0, 0, 0, 0, 0, 0}), std::overflow_error);
 }

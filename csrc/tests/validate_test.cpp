@@ -141,8 +141,8 @@ TEST_F(Validate, RefusesSchemasThatAreNone)
 {
   auto const cases = std::vector<spoiled_schema>{
     {{1, 0, 0}, [](auto& s) { s.format = "?"; }, "orders.f1[].f0", "?"},
-    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "NULL"},
-    {{}, [](auto& s) { s.release = nullptr; }, "orders", "released"},
+    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "no format"},
+    {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "released"},
     {{}, [](auto& s) { s.n_children = 2; }, "orders", "3 children found, 2 expected"},
     {{}, [](auto& s) { s.children = nullptr; }, "orders", "3 children, and no pointers"},
     {{0}, [](auto& s) { s.n_children = 1; }, "orders.f0", "children"},

@@ -92,7 +92,6 @@ def test_packing_bools_follows_the_producer(late, pool):
     assert read(exported.to_host(stream=side_stream())).to_pylist() == [False, True] * (ROWS // 2)
 
 
-@pytest.mark.xfail(reason="libcudf's bools_to_mask, by its source, reads a count back")
 def test_packing_bools_does_not_wait(late, pool):
     _, waited = pack_late(late, pool)
     assert not waited

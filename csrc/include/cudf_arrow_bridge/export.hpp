@@ -124,10 +124,9 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * @param owner Keeps the memory of `column` alive; dropped from whatever thread releases last
  * @param options See there
  * @param stream Stream that conversions are enqueued on; its work so far is what consumers wait
- *   for. The host waits for it only where a BOOL8 column in device memory is converted. Converted
- *   buffers are freed on it, so it must outlive the export and its pending releases: see
- *   `drain_releases`.
- * @param mr Resource for converted buffers
+ *   for, the host never does. Converted buffers are freed on it, so it must outlive the export and
+ *   its pending releases: see `drain_releases`.
+ * @param mr Resource for converted buffers, and for what is needed to convert them
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::column_view const& column,

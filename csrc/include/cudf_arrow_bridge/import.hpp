@@ -11,16 +11,30 @@
 
 #include <cuda/stream>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace cudf_arrow_bridge {
+
+/// How much of an array is checked before it is used.
+enum class validation : std::int8_t {
+  /// The C structs, and in host memory the first and last offsets: costs nothing worth mentioning.
+  minimal,
+  /// In addition what the buffers hold: all offsets, views, run ends, dictionary indices and null
+  /// counts, and that strings and names are UTF-8. Reads every row on the CPU; memory of a device
+  /// is copied to the host for it, which waits.
+  full
+};
 
 /// Knobs of `from_arrow_device_column` and `from_arrow_device_table`.
 struct import_options {
   /// Copy all buffers to the current device (to host memory without a GPU) instead of adopting
   /// them, which memory of another device needs.
   bool copy{false};
+  /// Checks of the contents; Arrow's structs say nothing of how large buffers are, so a producer is
+  /// trusted in that whatever is asked for.
+  validation validate{validation::minimal};
   /// Leave nested columns as libcudf expects them: nulls of a struct pushed into its children's
   /// masks, null lists and strings empty. Only masks are rewritten for the former, and nothing
   /// where the producer left it so; lists and strings are copied where a null one is not empty.

@@ -14,10 +14,35 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
 namespace cudf_arrow_bridge::detail::device {
 namespace {
 
 using sim::fill_later;
+
+/// A value of a column of unsigned integers.
+std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
+{
+  auto const width = cudf::size_of(column.type());
+  auto value       = std::uint64_t{0};
+  std::memcpy(&value, column.head<std::byte>() + row * static_cast<std::ptrdiff_t>(width), width);
+  return value;
+}
+
+/// As libcudf does, in a type that holds both operands; narrower results keep the low bits.
+std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::uint64_t right)
+{
+  switch (operation) {
+    case cudf::binary_operator::MOD: return left % right;
+    case cudf::binary_operator::SHIFT_RIGHT: return left >> right;
+    case cudf::binary_operator::BITWISE_OR: return left | right;
+    default: throw std::invalid_argument{"an operation that is not simulated"};
+  }
+}
 
 std::size_t mask_size(std::int64_t bits)
 { return cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits)); }
@@ -26,13 +51,6 @@ std::size_t offsets_size(std::int64_t count)
 { return static_cast<std::size_t>(count) * sizeof(cudf::size_type); }
 
 }  // namespace
-
-rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
-{
-  return fill_later(mask_size(size), where, [=](placement const& on_host) {
-    return host::pack_bools(bools, size, on_host);
-  });
-}
 
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
 {
@@ -70,6 +88,14 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                placement const& where)
 {
+  if (to == cudf::type_id::BOOL8) {
+    return fill_later(static_cast<std::size_t>(size), where, [=](placement const& on_host) {
+      auto result      = host::copy_bytes(values, size, on_host);
+      auto const bytes = std::span{static_cast<std::uint8_t*>(result.data()), result.size()};
+      for (auto& byte : bytes) { byte = byte != 0 ? 1 : 0; }
+      return result;
+    });
+  }
   auto const bytes = static_cast<std::size_t>(size) * cudf::size_of(cudf::data_type{to});
   return fill_later(bytes, where, [=](placement const& on_host) {
     return host::cast_values(values, size, from, to, on_host);
@@ -84,6 +110,13 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
   });
 }
 
+rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+{
+  auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
+  return fill_later(
+    bytes, where, [=](placement const& on_host) { return host::gather_strided(range, on_host); });
+}
+
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   return fill_later(static_cast<std::size_t>(size), where, [](placement const& on_host) {
@@ -91,23 +124,26 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
   });
 }
 
-std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
+rmm::device_buffer combine(cudf::binary_operator operation,
+                           cudf::column_view const& left,
+                           cudf::column_view const& right,
+                           cudf::type_id to,
+                           placement const& where)
 {
-  auto value = std::int64_t{0};
-  sim::enqueue(stream.get(), [&] { value = host::read_integer(source, width); });
-  RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-  return value;
-}
-
-offset_ends read_ends(void const* offsets,
-                      std::int64_t size,
-                      std::int64_t width,
-                      placement const& where)
-{
-  auto found = offset_ends{};
-  sim::enqueue(where.stream.get(), [&] { found = host::read_ends(offsets, size, width); });
-  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
-  return found;
+  auto const type = cudf::data_type{to};
+  if (!cudf::binops::is_supported_operation(type, left.type(), right.type(), operation)) {
+    throw std::invalid_argument{"libcudf does not combine columns like these"};
+  }
+  auto const size = static_cast<std::size_t>(left.size()) * cudf::size_of(type);
+  auto result     = rmm::device_buffer{size, where.stream, where.mr};
+  sim::enqueue(where.stream.get(), [=, target = static_cast<std::byte*>(result.data())] {
+    for (cudf::size_type i = 0; i < left.size(); ++i) {
+      auto const value = operate(operation, unsigned_at(left, i), unsigned_at(right, i));
+      std::memcpy(
+        target + i * static_cast<std::ptrdiff_t>(cudf::size_of(type)), &value, cudf::size_of(type));
+    }
+  });
+  return result;
 }
 
 rmm::device_buffer narrow_offsets(void const* offsets,

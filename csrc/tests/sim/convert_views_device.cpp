@@ -2,8 +2,7 @@
 /// @file
 /// The core's conversions of views and runs, likewise.
 #include "convert_views.hpp"
-
-#include "convert_device.hpp"
+#include "read_back.hpp"
 #include "upload_column.hpp"
 
 #include <utility>
@@ -27,9 +26,8 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 placement const& where)
 {
-  auto made = sim::wait_for(where, [&](placement const& on_host) {
-    return host::lists_from_views(rows, path, on_host);
-  });
+  auto made = sim::wait_for(
+    where, [&](placement const& on_host) { return host::lists_from_views(rows, path, on_host); });
   return {sim::upload(std::move(made.offsets), where),
           made.elements == nullptr ? nullptr : sim::upload(std::move(made.elements), where),
           made.first,

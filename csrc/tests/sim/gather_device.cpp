@@ -2,7 +2,6 @@
 /// @file
 /// The core's gathering of rows, likewise.
 #include "gather.hpp"
-
 #include "upload_column.hpp"
 
 #include <cudf/utilities/traits.hpp>
@@ -23,15 +22,11 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
       auto made = host::gather_rows(source, map, column_path{}, on_host);
       return std::move(*made->release().data);
     });
-    return std::make_unique<cudf::column>(source.type(),
-                                          map.size(),
-                                          std::move(data),
-                                          rmm::device_buffer{0, where.stream, where.mr},
-                                          0);
+    return std::make_unique<cudf::column>(
+      source.type(), map.size(), std::move(data), rmm::device_buffer{0, where.stream, where.mr}, 0);
   }
-  auto made = sim::wait_for(where, [&](placement const& on_host) {
-    return host::gather_rows(source, map, path, on_host);
-  });
+  auto made = sim::wait_for(
+    where, [&](placement const& on_host) { return host::gather_rows(source, map, path, on_host); });
   return sim::upload(std::move(made), where);
 }
 

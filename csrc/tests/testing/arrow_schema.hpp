@@ -23,8 +23,16 @@ inline void check(ArrowErrorCode code, ArrowError const* error = nullptr)
 
 inline void fill_schema(ArrowSchema* schema, shape const& type, std::string const& name)
 {
-  check(ArrowSchemaSetFormat(schema, type.format.c_str()));
+  check(ArrowSchemaSetFormat(schema, type.run_ends.empty() ? type.format.c_str() : "+r"));
   check(ArrowSchemaSetName(schema, name.c_str()));
+  if (!type.run_ends.empty()) {
+    check(ArrowSchemaAllocateChildren(schema, 2));
+    ArrowSchemaInit(schema->children[0]);
+    ArrowSchemaInit(schema->children[1]);
+    fill_schema(schema->children[0], {cudf::type_id::INT64, "", type.run_ends, 0, {}}, "run_ends");
+    fill_schema(schema->children[1], values_of_runs(type), "values");
+    return;
+  }
   if (type.id == cudf::type_id::DICTIONARY32) {
     check(ArrowSchemaAllocateDictionary(schema));
     ArrowSchemaInit(schema->dictionary);

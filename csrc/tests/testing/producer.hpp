@@ -89,6 +89,55 @@ inline std::pair<rows, std::vector<std::int32_t>> flatten(shape const& type, row
 }
 
 inline void build(
+  ArrowArray* array, shape const& type, rows const& values, slicing const& slices, int level);
+
+template <typename T>
+void append_all(ArrowBuffer* buffer, std::vector<T> const& values)
+{ check(ArrowBufferAppend(buffer, values.data(), std::ssize(values) * std::int64_t{sizeof(T)})); }
+
+/// Lists whose elements stand in the opposite order; what null ones point to is far away.
+inline void build_list_views(
+  ArrowArray* array, shape const& type, rows const& all, slicing const& slices, int level)
+{
+  auto const [elements, ends] = flatten(rows{all.rbegin(), all.rend()});
+  auto offsets                = std::vector<std::int64_t>{};
+  auto sizes                  = std::vector<std::int64_t>{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const begin = ends[all.size() - 1 - i];
+    offsets.push_back(all[i].is_null() ? 1 << 30 : begin);
+    sizes.push_back(all[i].is_null() ? 7 : ends[all.size() - i] - begin);
+  }
+  build(array->children[0], type.children[0], elements, slices, level + 1);
+  for (auto const& [index, numbers] : {std::pair{1, offsets}, {2, sizes}}) {
+    auto* buffer = ArrowArrayBuffer(array, index);
+    if (type.format == "+vL") {
+      append_all(buffer, numbers);
+    } else {
+      append_all(buffer, std::vector<std::int32_t>{numbers.begin(), numbers.end()});
+    }
+  }
+}
+
+/// Runs of one to three equal rows.
+inline void build_runs(
+  ArrowArray* array, shape const& type, rows const& all, slicing const& slices, int level)
+{
+  auto ends = rows{};
+  auto kept = rows{};
+  for (std::size_t i = 0; i < all.size();) {
+    kept.push_back(all[i]);
+    auto const most = std::min(all.size(), i + 1 + kept.size() % 3);
+    do {
+      ++i;
+    } while (i < most && all[i] == kept.back());
+    ends.push_back(number(static_cast<__int128_t>(i)));
+  }
+  build(
+    array->children[0], {cudf::type_id::INT64, "", type.run_ends, 0, {}}, ends, slices, level + 1);
+  build(array->children[1], values_of_runs(type), kept, slices, level + 1);
+}
+
+inline void build(
   ArrowArray* array, shape const& type, rows const& values, slicing const& slices, int level)
 {
   auto const pad = slices.at(level);
@@ -101,8 +150,19 @@ inline void build(
       check(ArrowBitmapAppend(ArrowArrayValidityBitmap(array), v.is_null() ? 0 : 1, 1));
     }
   };
-  auto error = ArrowError{};
-  if (type.id == cudf::type_id::STRUCT) {
+  auto error         = ArrowError{};
+  auto const is_runs = !type.run_ends.empty();
+  if (is_runs || type.format.starts_with("+v")) {
+    auto const schema = make_schema(type);
+    check(ArrowArrayInitFromSchema(array, schema.get(), &error), &error);
+    for (std::int64_t i = 0; i < array->n_children; ++i) { ArrowArrayRelease(array->children[i]); }
+    if (is_runs) {
+      build_runs(array, type, all, slices, level);
+    } else {
+      build_list_views(array, type, all, slices, level);
+      set_validity();
+    }
+  } else if (type.id == cudf::type_id::STRUCT) {
     check(ArrowArrayInitFromType(array, NANOARROW_TYPE_STRUCT));
     check(ArrowArrayAllocateChildren(array, static_cast<std::int64_t>(type.children.size())));
     for (std::size_t i = 0; i < type.children.size(); ++i) {
@@ -154,7 +214,8 @@ inline void build(
   array->offset = pad.before;
   array->length = std::ssize(values);
   array->null_count =
-    slices.count_nulls || type.id == cudf::type_id::EMPTY
+    is_runs ? 0
+    : slices.count_nulls || type.id == cudf::type_id::EMPTY
       ? std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); })
       : -1;
 }

@@ -119,6 +119,39 @@ inline std::vector<shape> nested_shapes()
   return result;
 }
 
+/// Types of Arrow whose rows point elsewhere, flat and nested.
+inline std::vector<shape> view_shapes()
+{
+  auto const text = as(cudf::type_id::STRING, "string_view", "vu");
+  auto const pair = struct_of({text, flat("int32")});
+  return {text,
+          bytes_as("binary_view", "vz"),
+          list_of(text),
+          pair,
+          list_of(pair),
+          dictionary_of(text),
+          list_view_of(flat("int16")),
+          large_list_view_of(flat("string")),
+          list_view_of(list_view_of(text)),
+          list_of(large_list_view_of(pair)),
+          struct_of({list_view_of(flat("bool8")), flat("decimal128")}),
+          list_view_of(dictionary_of(flat("string"))),
+          list_view_of(fixed_list_of(flat("int8"), 2)),
+          runs_of(flat("int32"), "s"),
+          runs_of(flat("string"), "i"),
+          runs_of(flat("large_string"), "l"),
+          runs_of(flat("bool8")),
+          runs_of(flat("null")),
+          runs_of(text),
+          runs_of(pair),
+          runs_of(list_view_of(text)),
+          runs_of(dictionary_of(flat("string"))),
+          list_of(runs_of(flat("int64"), "l")),
+          list_view_of(runs_of(flat("int8"), "s")),
+          struct_of({runs_of(flat("string")), flat("int16")}),
+          runs_of(struct_of({runs_of(flat("int8")), list_of(flat("int8"))}))};
+}
+
 /// Types of Arrow that arrive as others of libcudf's, flat and nested.
 inline std::vector<shape> foreign_shapes()
 {

@@ -73,6 +73,7 @@ struct shape {
   std::string format;           ///< Arrow's; of a dictionary's indices
   int scale{0};                 ///< libcudf's, of decimals
   std::vector<shape> children;  ///< a list's element, a struct's fields, a dictionary's values
+  std::string run_ends{};       ///< format of the run ends where rows come in runs
 
   [[nodiscard]] cudf::data_type type() const
   { return scale == 0 ? cudf::data_type{id} : cudf::data_type{id, scale}; }
@@ -145,6 +146,27 @@ inline shape bytes_as(std::string name, std::string format)
             std::move(name),
             std::move(format),
             {as(cudf::type_id::UINT8, "uint8", "C")});
+}
+
+inline shape list_view_of(shape const& element)
+{ return as(cudf::type_id::LIST, "list_view_" + element.name, "+vl", {element}); }
+
+inline shape large_list_view_of(shape const& element)
+{ return as(cudf::type_id::LIST, "large_list_view_" + element.name, "+vL", {element}); }
+
+/// Values in runs whose ends are of some format.
+inline shape runs_of(shape values, std::string run_ends = "i")
+{
+  values.name     = "runs_" + run_ends + "_" + values.name;
+  values.run_ends = std::move(run_ends);
+  return values;
+}
+
+/// The values of runs.
+inline shape values_of_runs(shape type)
+{
+  type.run_ends.clear();
+  return type;
 }
 
 /// Every type without children that crosses with its values as they are.

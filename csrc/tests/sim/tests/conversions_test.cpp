@@ -1,72 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an import converts or rewrites is so on its stream; where the host waits for that is
-/// counted.
+/// Conversions that the core puts together from libcudf's operations and CUDA's own.
 #include "bridge_test.hpp"
-#include "testing/producer.hpp"
-#include "testing/release_counter.hpp"
+#include "convert_device.hpp"
+#include "read_back.hpp"
+
+#include <cudf/unary.hpp>
+
+#include <rmm/error.hpp>
+
+#include <span>
 
 namespace cudf_arrow_bridge::test {
 namespace {
 
 class conversions : public bridge_test {
  protected:
-  /// Waits of an import of a column that a kernel fills late, nulls counted by its producer.
-  std::uint64_t waits(shape const& type, rows const& values, bool sanitize)
+  /// Bytes in device memory that ends with them.
+  rmm::device_buffer upload(std::vector<std::uint8_t> const& bytes, cudaStream_t stream)
   {
-    auto const far      = lasting_stream{};
-    auto const consumer = lasting_stream{};
-    auto source         = column(type, values, far.get());
-    auto const schema   = schema_of(source->view());
-    auto array          = to_arrow(std::move(source), far.get()).to_arrow();
-    auto const before   = sim::host_syncs_here();
-    auto imported       = import(array.get(), *schema.get(), consumer.get(), {false, sanitize});
-    auto const result   = sim::host_syncs_here() - before;
-    auto const seen     = read_later(imported.view(), type, consumer.get());
-    imported.storage.reset();
-    synchronize(consumer.get());
-    EXPECT_EQ(*seen, values) << type.name;
-    return result;
+    auto const kept = std::make_shared<std::vector<std::uint8_t>>(bytes);
+    return fill_later(kept->data(), kept->size(), kept, stream, pool_);
   }
 };
 
-TEST_F(conversions, of_every_type_are_queued_behind_the_upload)
+/// Bytes of 0 and of all else, some more often than others.
+std::vector<std::uint8_t> random_bools(std::size_t size, engine& random)
 {
-  for (auto const& type : foreign_shapes()) {
-    SCOPED_TRACE(type.name);
-    for (auto seed = 0U; seed < 4; ++seed) {
-      sim::reset(seed);
+  auto result = std::vector<std::uint8_t>(size);
+  for (auto& byte : result) {
+    byte = below(random, 2) == 0 ? 0 : static_cast<std::uint8_t>(below(random, 3) * 127 + 1);
+  }
+  return result;
+}
+
+TEST_F(conversions, bools_are_packed_in_their_order)
+{
+  auto random = engine{1};
+  for (auto size : {1, 2, 7, 8, 9, 31, 32, 63, 64, 65, 511, 512, 513, 1024, 1500}) {
+    for (auto begin : {0, 1, 5}) {
+      sim::reset(static_cast<unsigned>(size + begin));
       auto const stream = lasting_stream{};
-      auto const values = samples(type, 40, 25);
-      auto const slices = [](int level) { return padding{level == 0 ? 9 : 3, 1}; };
-      auto source       = tracked{produce(type, values, {slices, seed % 2 == 0})};
-      auto imported     = import(source.array.get(), *make_schema(type).get(), stream.get());
-      auto const seen   = read_later(imported.view(), type, stream.get());
-      imported.storage.reset();
+      auto const bools  = random_bools(static_cast<std::size_t>(begin + size), random);
+      auto const source = upload(bools, stream.get());
+      auto const before = sim::host_syncs_here();
+      auto const packed = detail::device::pack_bools(
+        static_cast<std::byte const*>(source.data()) + begin, size, {false, stream.get(), pool_});
+      EXPECT_EQ(sim::host_syncs_here(), before);
+      EXPECT_EQ(packed.size() % 64, 0U);
       synchronize(stream.get());
-      EXPECT_EQ(*seen, values);
+      auto const bits = std::span{static_cast<std::uint8_t const*>(packed.data()), packed.size()};
+      for (std::size_t i = 0; i < bits.size() * 8; ++i) {
+        auto const at       = static_cast<std::size_t>(begin) + i;
+        auto const expected = i < static_cast<std::size_t>(size) && bools[at] != 0;
+        ASSERT_EQ((bits[i / 8] >> (i % 8) & 1) != 0, expected) << i << " of " << size;
+      }
     }
   }
 }
 
-TEST_F(conversions, looking_for_nulls_to_rewrite_waits_as_it_says)
+TEST_F(conversions, every_byte_of_bits_can_be_packed)
 {
-  struct row {
-    shape type;
-    std::uint64_t expected;
-  };
+  auto const stream = lasting_stream{};
+  auto bools        = std::vector<std::uint8_t>{};
+  for (auto byte = 0U; byte < 256; ++byte) {
+    for (auto bit = 0U; bit < 8; ++bit) { bools.push_back(byte >> bit & 1); }
+  }
+  auto const source = upload(bools, stream.get());
+  auto const packed = detail::device::pack_bools(
+    source.data(), static_cast<cudf::size_type>(bools.size()), {false, stream.get(), pool_});
+  synchronize(stream.get());
+  auto const bytes = std::span{static_cast<std::uint8_t const*>(packed.data()), packed.size()};
+  for (auto byte = 0U; byte < 256; ++byte) { EXPECT_EQ(bytes[byte], byte); }
+}
 
-  for (auto const& [type, expected] : {row{flat("int32"), 0},
-                                       row{dictionary_of(flat("int8")), 0},
-                                       row{flat("string"), 1},
-                                       row{list_of(flat("int8")), 1},
-                                       row{struct_of({flat("int8"), flat("int64")}), 2}}) {
-    SCOPED_TRACE(type.name);
-    auto const clean = samples(type, 50, 0);
-    EXPECT_EQ(waits(type, clean, true), waits(type, clean, false));
-    auto with_nulls = clean;
-    with_nulls[7]   = {};
-    EXPECT_EQ(waits(type, with_nulls, true), waits(type, with_nulls, false) + expected);
+TEST_F(conversions, no_bools_are_no_bits)
+{
+  auto const stream = lasting_stream{};
+  EXPECT_EQ(detail::device::pack_bools(nullptr, 0, {false, stream.get(), pool_}).size(), 0U);
+}
+
+TEST_F(conversions, libcudf_makes_zeros_and_ones_of_bytes)
+{
+  EXPECT_TRUE(cudf::is_supported_cast(cudf::data_type{cudf::type_id::UINT8},
+                                      cudf::data_type{cudf::type_id::BOOL8}));
+}
+
+TEST_F(conversions, integers_are_read_back)
+{
+  auto const stream = lasting_stream{};
+  auto const values = std::vector<std::uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0};
+  auto const source = upload(values, stream.get());
+  EXPECT_EQ(detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}), -2);
+  EXPECT_EQ(detail::device::read_integer(source.data(), 8, cuda::stream_ref{stream.get()}),
+            0x1'FFFF'FFFE);
+}
+
+TEST_F(conversions, integer_that_comes_too_late_finds_its_place)
+{
+  for (auto seed = 0U; seed < 50; ++seed) {
+    sim::reset(seed);
+    auto const stream  = lasting_stream{};
+    auto const source  = upload({1, 0, 0, 0}, stream.get());
+    auto const records = sim::calls("cudaEventRecord");
+    sim::fail_next("cudaStreamSynchronize", cudaErrorInvalidValue);
+    EXPECT_THROW(
+      (void)detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}),
+      rmm::cuda_error);
+    // It is kept for what was enqueued before this.
+    EXPECT_EQ(sim::calls("cudaEventRecord"), records + 1);
+    sim::drain();
   }
 }
 

@@ -6,7 +6,6 @@
 #include <rmm/error.hpp>
 
 #include <optional>
-#include <stdexcept>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -153,8 +152,8 @@ TEST_F(release_order, import_that_fails_waits_too)
   auto owner        = std::shared_ptr<cudf::column>{column(type, samples(type, 9, 0), far.get())};
   auto const watch  = std::weak_ptr<cudf::column>{owner};
   auto array        = to_arrow(std::move(owner), far.get()).to_arrow();
-  sim::fail_next("sim::enqueue", cudaErrorInvalidValue);
-  EXPECT_THROW((void)import(array.get(), *schema.get(), stream.get()), std::runtime_error);
+  sim::fail_next("cudaMemcpyAsync", cudaErrorInvalidValue);
+  EXPECT_THROW((void)import(array.get(), *schema.get(), stream.get()), rmm::cuda_error);
   drain_releases();
   EXPECT_TRUE(watch.expired());
 }

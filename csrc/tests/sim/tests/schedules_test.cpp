@@ -13,9 +13,9 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto num_schedules = 300U;
+constexpr auto num_schedules = 3000U;
 #else
-constexpr auto num_schedules = 2000U;
+constexpr auto num_schedules = 10000U;
 #endif
 
 constexpr auto num_devices = 2;

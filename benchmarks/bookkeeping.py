@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C++ core beside the floor: a program of its own, built against the installed package."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+__all__ = ["COLUMNS", "Program", "table"]
+
+COLUMNS = (1, 10, 100, 1000)
+JOBS = ("export", "import")
+
+
+class Program:
+    """`benchmarks/native`, built.
+
+    Parameters
+    ----------
+    build_dir
+        Where to build it.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no cmake.
+    subprocess.CalledProcessError
+        It does not build.
+    """
+
+    def __init__(self, build_dir: Path) -> None:
+        spec = importlib.util.find_spec("cudf_arrow_bridge")
+        assert spec is not None
+        (package,) = spec.submodule_search_locations or ()
+        configure = [
+            *("cmake", "-S", str(Path(__file__).parent / "native"), "-B", str(build_dir)),
+            *(f"-DCMAKE_PREFIX_PATH={package}", f"-DPython_EXECUTABLE={sys.executable}"),
+        ]
+        for command in (configure, ["cmake", "--build", str(build_dir)]):
+            subprocess.run(command, capture_output=True, text=True, check=True)
+        self._path = build_dir / "bookkeeping"
+
+    def _run(self, *prefix_and_arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(prefix_and_arguments, capture_output=True, text=True, check=True)
+
+    def measure(self, num_columns: int, rounds: int) -> dict[str, dict[str, Any]]:
+        """Measure all jobs in turns: nanoseconds per table, and calls of ``operator new``."""
+        done = self._run(str(self._path), "measure", str(num_columns), str(rounds))
+        measured: dict[str, dict[str, Any]] = json.loads(done.stdout)
+        return measured
+
+    @staticmethod
+    def counts_instructions() -> bool:
+        """Whether there is a valgrind to count them."""
+        return shutil.which("valgrind") is not None
+
+    def instructions(self, job: str, num_columns: int) -> float:
+        """Count instructions per table: what one more of them takes, so that no start counts."""
+        few, many = (self._instructions(job, num_columns, times) for times in (20, 60))
+        return (many - few) / 40
+
+    def _instructions(self, job: str, num_columns: int, times: int) -> int:
+        done = self._run(
+            *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
+            *(str(self._path), "repeat", job, str(num_columns), str(times)),
+        )
+        found = re.search(r"Collected : (\d+)", done.stderr)
+        assert found is not None
+        return int(found[1])
+
+    def records(self, rounds: int, *, instructions: bool) -> list[dict[str, Any]]:
+        """Measure each job at each width, as multiples of its floor."""
+        return [
+            self._record(job, num_columns, measured, instructions)
+            for num_columns in COLUMNS
+            for measured in [self.measure(num_columns, rounds)]
+            for job in JOBS
+        ]
+
+    def _record(
+        self, job: str, num_columns: int, measured: dict[str, dict[str, Any]], instructions: bool
+    ) -> dict[str, Any]:
+        result = {"job": job, "columns": num_columns, "ours": measured[job]}
+        result["floor"] = measured[f"{job} floor"]
+        if instructions:
+            for who, name in (("ours", job), ("floor", f"{job} floor")):
+                counted = self.instructions(name, num_columns)
+                result[who]["instructions"] = round(counted, 1)
+        result["times_the_floor"] = {
+            unit: round(result["ours"][unit] / result["floor"][unit], 2)
+            for unit in ("median_ns", "instructions")
+            if unit in result["ours"]
+        }
+        return result
+
+
+def table(records: list[dict[str, Any]]) -> Table:
+    """Lay records out for the terminal."""
+    result = Table(
+        title="The C++ core beside a loop that only writes the structs: int64 columns, per column",
+        caption="Making and releasing one table. Allocations: calls of operator new per table.",
+    )
+    result.add_column("job")
+    for heading in ("columns", "ns", "floor", "multiple", "instructions", "floor", "multiple"):
+        result.add_column(heading, justify="right")
+    result.add_column("allocations", justify="right")
+    for entry in sorted(records, key=lambda entry: (entry["job"], entry["columns"])):
+        cells = [entry["job"], str(entry["columns"])]
+        for unit in ("median_ns", "instructions"):
+            for who in ("ours", "floor"):
+                known = unit in entry[who]
+                cells.append(f"{entry[who][unit] / entry['columns']:.1f}" if known else "-")
+            cells.append(str(entry["times_the_floor"].get(unit, "-")))
+        result.add_row(*cells, str(entry["ours"]["allocations"]))
+    return result

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+#include <variant>  // before libcudf's headers, some of which use it without including it
+// clang-format on
+
+#include "convert_dictionary.hpp"
+
+#include <cudf/aggregation.hpp>
+#include <cudf/copying.hpp>
+#include <cudf/dictionary/dictionary_column_view.hpp>
+#include <cudf/dictionary/encode.hpp>
+#include <cudf/null_mask.hpp>
+#include <cudf/reduction.hpp>
+#include <cudf/stream_compaction.hpp>
+#include <cudf/table/table.hpp>
+#include <cudf/table/table_view.hpp>
+#include <cudf/unary.hpp>
+
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+
+dictionary_parts drop_null_keys(cudf::column_view const& indices,
+                                cudf::column_view const& keys,
+                                row_mask const& mask,
+                                placement const& where)
+{
+  // Each key's new number, null where the key is.
+  auto const int32 = cudf::data_type{cudf::type_id::INT32};
+  auto const valid = cudf::is_valid(keys, where.stream, where.mr);
+  auto const ones  = cudf::cast(valid->view(), int32, where.stream, where.mr);
+  auto ranks       = cudf::scan(ones->view(),
+                                *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
+                                cudf::scan_type::EXCLUSIVE,
+                                cudf::null_policy::EXCLUDE,
+                                where.stream,
+                                where.mr);
+  ranks->set_null_mask(cudf::copy_bitmask(keys, where.stream, where.mr), keys.null_count());
+
+  // Under null rows lies anything, so what is out of bounds must not be followed.
+  auto taken      = cudf::gather(cudf::table_view{{ranks->view()}},
+                                 indices,
+                                 cudf::out_of_bounds_policy::NULLIFY,
+                                 cudf::negative_index_policy::NOT_ALLOWED,
+                                 where.stream,
+                                 where.mr)
+                      ->release();
+  auto& numbers   = *taken.front();
+  auto const rows = cudf::column_view{indices.type(),
+                                      indices.size(),
+                                      indices.head<void>(),
+                                      static_cast<cudf::bitmask_type const*>(mask.bits),
+                                      mask.null_count,
+                                      indices.offset()};
+  auto [bits, nulls] =
+    cudf::bitmask_and(cudf::table_view{{numbers.view(), rows}}, where.stream, where.mr);
+  numbers.set_null_mask(rmm::device_buffer{0, where.stream, where.mr}, 0);
+  return {
+    cudf::cast(numbers.view(), indices.type(), where.stream, where.mr),
+    std::move(
+      cudf::drop_nulls(cudf::table_view{{keys}}, {0}, where.stream, where.mr)->release().front()),
+    std::move(bits),
+    nulls};
+}
+
+std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
+                                                placement const& where)
+{
+  if (dictionary.is_empty()) { return cudf::empty_like(dictionary.child(1)); }
+  return cudf::dictionary::decode(cudf::dictionary_column_view{dictionary}, where.stream, where.mr);
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert_dictionary.hpp"
+#include "convert_host.hpp"
+#include "gather.hpp"
+#include "host_access.hpp"
+
+#include <cudf/utilities/type_dispatcher.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail::host {
+namespace {
+
+using cudf::size_type;
+
+constexpr size_type no_key = -1;
+
+/// The key of each row; `no_key` for those that are null.
+std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
+                                    size_type num_keys,
+                                    row_mask const& mask,
+                                    column_path const& path)
+{
+  auto const width = static_cast<std::int64_t>(cudf::size_of(indices.type()));
+  auto result      = std::vector<size_type>(static_cast<std::size_t>(indices.size()), no_key);
+  for (size_type row = 0; row < indices.size(); ++row) {
+    if (mask.bits != nullptr && !bit_at(mask.bits, row)) { continue; }
+    auto const index = read_integer(indices.head<std::byte>() + row * width, width);
+    if (index < 0 || index >= num_keys) {
+      fail_invalid(path,
+                   "row " + std::to_string(row) + ": index " + std::to_string(index) +
+                     " found, of " + std::to_string(num_keys) + " dictionary values");
+    }
+    result[static_cast<std::size_t>(row)] = static_cast<size_type>(index);
+  }
+  return result;
+}
+
+std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
+                                     std::vector<size_type> const& map,
+                                     column_path const& path,
+                                     placement const& where)
+{
+  auto const view = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
+                                      static_cast<size_type>(map.size()),
+                                      map.data(),
+                                      nullptr,
+                                      0};
+  return host::gather_rows(source, view, path, where);
+}
+
+}  // namespace
+
+dictionary_parts drop_null_keys(cudf::column_view const& indices,
+                                cudf::column_view const& keys,
+                                row_mask const& mask,
+                                column_path const& path,
+                                placement const& where)
+{
+  auto kept = std::vector<size_type>{};
+  auto rank = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
+  for (size_type key = 0; key < keys.size(); ++key) {
+    if (!bit_at(keys.null_mask(), keys.offset() + key)) { continue; }
+    rank[static_cast<std::size_t>(key)] = static_cast<size_type>(kept.size());
+    kept.push_back(key);
+  }
+  auto const rows  = keys_of_rows(indices, keys.size(), mask, path);
+  auto const width = cudf::size_of(indices.type());
+  auto made = host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), where);
+  auto bits = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, where);
+  auto const words = values_of<std::uint32_t>(bits);
+  auto nulls       = indices.size();
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    auto const key = rows[row] == no_key ? no_key : rank[static_cast<std::size_t>(rows[row])];
+    if (key == no_key) { continue; }
+    // Little-endian: the low bytes of a number that fits are the number.
+    std::memcpy(
+      static_cast<std::byte*>(made.data()) + row * width, &key, std::min(width, sizeof key));
+    words[row / 32] |= 1U << (row % 32);
+    --nulls;
+  }
+  return {std::make_unique<cudf::column>(
+            indices.type(), indices.size(), std::move(made), allocate(0, where), 0),
+          gather(keys, kept, path, where),
+          nulls == 0 ? allocate(0, where) : std::move(bits),
+          nulls};
+}
+
+std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
+                                                column_path const& path,
+                                                placement const& where)
+{
+  auto const keys = dictionary.child(1);
+  auto const mask = row_mask{dictionary.null_mask(), dictionary.null_count()};
+  return gather(keys, keys_of_rows(dictionary.child(0), keys.size(), mask, path), path, where);
+}
+
+}  // namespace cudf_arrow_bridge::detail::host

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dlpack_abi.hpp"
+#include "element_type.hpp"
+
+#include <cudf_arrow_bridge/tensor.hpp>
+
+#include <cudf/utilities/error.hpp>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+/// A tensor that was handed out, with all that it points at.
+template <typename Managed>
+struct lent_tensor {
+  shared_tensor tensor;  ///< a copy, which shares the memory
+  Managed managed{};
+
+  static Managed* lend(shared_tensor const& tensor, ArrowDeviceType device_type)
+  {
+    auto lent                      = std::make_unique<lent_tensor>(tensor);
+    auto const& view               = lent->tensor.view();
+    auto const ndim                = view.shape.size();
+    auto const id                  = device_type == ARROW_DEVICE_CUDA ? view.location.device_id : 0;
+    lent->managed.dl_tensor.data   = const_cast<void*>(view.data);
+    lent->managed.dl_tensor.device = {device_type, static_cast<std::int32_t>(id)};
+    lent->managed.dl_tensor.ndim   = static_cast<std::int32_t>(ndim);
+    lent->managed.dl_tensor.dtype  = {
+      static_cast<std::uint8_t>(view.kind), static_cast<std::uint8_t>(view.bits), 1};
+    lent->managed.dl_tensor.shape   = const_cast<std::int64_t*>(view.shape.data());
+    lent->managed.dl_tensor.strides = const_cast<std::int64_t*>(view.strides.data());
+    lent->managed.manager_ctx       = lent.get();
+    lent->managed.deleter           = [](Managed* self) {
+      delete static_cast<lent_tensor*>(self->manager_ctx);
+    };
+    return &lent.release()->managed;
+  }
+
+  explicit lent_tensor(shared_tensor from) : tensor{std::move(from)} {}
+};
+
+memory_location location_of(DLDevice const& device, void const* data)
+{
+  switch (device.device_type) {
+    case ARROW_DEVICE_CPU: return {};
+    // DLPack gives these the number 0, whosever they are.
+    case ARROW_DEVICE_CUDA_HOST:
+    case ARROW_DEVICE_CUDA_MANAGED:
+      if (has_gpu() && data != nullptr) { return {device.device_type, locate(data).device_id}; }
+      [[fallthrough]];
+    default: return {device.device_type, device.device_id};
+  }
+}
+
+/// The strides of a row-major tensor, which may be left out.
+std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
+{
+  auto strides = std::vector<std::int64_t>(shape.size(), 1);
+  for (auto i = shape.size(); i-- > 1;) {
+    if (__builtin_mul_overflow(strides[i], shape[i], &strides[i - 1])) {
+      throw std::invalid_argument{"a shape found whose elements no address can count"};
+    }
+  }
+  return strides;
+}
+
+tensor_view view_of(DLTensor const& tensor)
+{
+  auto const& type = tensor.dtype;
+  if (type.lanes != 1) {
+    throw cudf::data_type_error{"a DLPack type of " + std::to_string(type.lanes) +
+                                " lanes found, 1 expected"};
+  }
+  auto view = tensor_view{};
+  view.kind = element_kind{type.code};
+  view.bits = type.bits;
+  if (detail::find_element(view.kind, view.bits) == nullptr) {
+    throw cudf::data_type_error{"a DLPack type of code " + std::to_string(type.code) + " and " +
+                                std::to_string(type.bits) +
+                                " bits found, numbers or bools of whole bytes expected"};
+  }
+  if (tensor.ndim != 1 && tensor.ndim != 2) {
+    throw std::invalid_argument{"a tensor of " + std::to_string(tensor.ndim) +
+                                " dimensions found, 1 (a column) or 2 (a table) expected"};
+  }
+  if (tensor.shape == nullptr) { throw std::invalid_argument{"a tensor without a shape found"}; }
+  auto const ndim = static_cast<std::size_t>(tensor.ndim);
+  view.shape.assign(tensor.shape, tensor.shape + ndim);
+  if (tensor.strides == nullptr) {
+    view.strides = row_major(view.shape);
+  } else {
+    view.strides.assign(tensor.strides, tensor.strides + ndim);
+  }
+  if (tensor.data != nullptr) {
+    view.data = static_cast<std::byte const*>(tensor.data) + tensor.byte_offset;
+  }
+  view.location = location_of(tensor.device, view.data);
+  return view;
+}
+
+/// Takes a tensor over.
+template <typename Managed>
+std::shared_ptr<Managed const> own(Managed* tensor)
+{
+  return {tensor, [](Managed* owned) { delete_dlpack(owned); }};
+}
+
+}  // namespace
+
+DLManagedTensorVersioned* shared_tensor::to_dlpack_versioned(ArrowDeviceType device_type) const
+{
+  auto* managed    = lent_tensor<DLManagedTensorVersioned>::lend(*this, device_type);
+  managed->version = {detail::dlpack_major_version, 0};
+  managed->flags   = is_copy_ ? detail::dlpack_is_copied : detail::dlpack_read_only;
+  return managed;
+}
+
+DLManagedTensor* shared_tensor::to_dlpack(ArrowDeviceType device_type) const
+{ return lent_tensor<DLManagedTensor>::lend(*this, device_type); }
+
+tensor_view view_dlpack(DLManagedTensor const* tensor) { return view_of(tensor->dl_tensor); }
+
+tensor_view view_dlpack(DLManagedTensorVersioned const* tensor)
+{
+  if (tensor->version.major != detail::dlpack_major_version) {
+    throw std::invalid_argument{"a tensor of DLPack " + std::to_string(tensor->version.major) +
+                                "." + std::to_string(tensor->version.minor) + " found, " +
+                                std::to_string(detail::dlpack_major_version) + ".x expected"};
+  }
+  return view_of(tensor->dl_tensor);
+}
+
+void delete_dlpack(DLManagedTensor* tensor)
+{
+  if (tensor->deleter != nullptr) { tensor->deleter(tensor); }
+}
+
+void delete_dlpack(DLManagedTensorVersioned* tensor)
+{
+  if (tensor->deleter != nullptr) { tensor->deleter(tensor); }
+}
+
+imported_tensor from_dlpack(DLManagedTensorVersioned* tensor,
+                            copy_policy policy,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
+{
+  auto const owner = own(tensor);
+  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr);
+}
+
+imported_tensor from_dlpack(DLManagedTensor* tensor,
+                            copy_policy policy,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
+{
+  auto const owner = own(tensor);
+  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr);
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_tree.hpp"
+#include "column_importer.hpp"
+#include "convert.hpp"
+#include "element_type.hpp"
+#include "foreign_array.hpp"
+#include "nvtx.hpp"
+#include "parsed_type.hpp"
+
+#include <cudf_arrow_bridge/tensor.hpp>
+
+#include <cudf/utilities/error.hpp>
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+using detail::element_type;
+
+memory_location location_of(ArrowDeviceArray const& array)
+{ return {array.device_type, array.device_id}; }
+
+bool is_host(memory_location const& location) { return location.device_type == ARROW_DEVICE_CPU; }
+
+/// Makes the device current that memory belongs to: the default streams are the current device's.
+std::optional<rmm::cuda_set_device_raii> on_device(memory_location const& location)
+{
+  if (is_host(location)) { return std::nullopt; }
+  return std::optional<rmm::cuda_set_device_raii>{
+    std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
+}
+
+cudaEvent_t const* event_of(ArrowDeviceArray const& array)
+{ return static_cast<cudaEvent_t const*>(array.sync_event); }
+
+void wait_on(cuda::stream_ref stream, ArrowDeviceArray const& array)
+{
+  if (event_of(array) != nullptr) {
+    RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));
+  }
+}
+
+/// Says of which column a table's tensor fails.
+std::string prefix(ArrowSchema const& schema, bool is_field)
+{
+  return is_field ? "column '" + std::string{schema.name == nullptr ? "" : schema.name} + "': "
+                  : std::string{};
+}
+
+element_type const& number_type(ArrowSchema const& schema, bool is_field)
+{
+  auto const& row   = *detail::parse_type(schema).row;
+  auto const* found = schema.dictionary == nullptr ? detail::find_element(schema.format) : nullptr;
+  if (found == nullptr) {
+    auto const why = row.column == cudf::type_id::BOOL8
+                       ? ": its bools are bits, which tensors do not share"
+                       : ": export single buffers of it instead";
+    throw cudf::data_type_error{prefix(schema, is_field) + "the Arrow type '" +
+                                std::string{row.arrow} + "' found, numbers expected of a tensor" +
+                                why};
+  }
+  return *found;
+}
+
+/// What it takes to read one column as numbers.
+struct number_column {
+  element_type const* type;
+  std::byte const* data;  ///< the first row
+};
+
+/// Reads arrays as tensors, on a stream that waits for them where it must.
+class tensor_reader {
+ public:
+  tensor_reader(ArrowDeviceArray const& array,
+                cuda::stream_ref stream,
+                rmm::device_async_resource_ref mr)
+    : array_{array}, where_{is_host(location_of(array)), stream, mr}
+  {
+  }
+
+  [[nodiscard]] std::vector<number_column> columns(ArrowSchema const& schema) const
+  {
+    auto const& root = array_.array;
+    if (!is_table(schema)) { return {column(schema, root, 0, root.length, false)}; }
+    check_no_nulls(schema, root, 0, root.length, false);
+    auto result = std::vector<number_column>{};
+    for (std::int64_t i = 0; i < schema.n_children; ++i) {
+      result.push_back(
+        column(*schema.children[i], *root.children[i], root.offset, root.length, true));
+      if (result.back().type != result.front().type) {
+        throw cudf::data_type_error{prefix(*schema.children[i], true) +
+                                    std::string{result.back().type->name} + " found, " +
+                                    std::string{result.front().type->name} +
+                                    " expected as in the first column: a tensor has one type"};
+      }
+    }
+    if (result.empty()) { throw cudf::data_type_error{"no columns found, a tensor needs a type"}; }
+    return result;
+  }
+
+  static bool is_table(ArrowSchema const& schema)
+  { return std::string_view{schema.format} == "+s"; }
+
+ private:
+  [[nodiscard]] number_column column(ArrowSchema const& schema,
+                                     ArrowArray const& array,
+                                     std::int64_t begin,
+                                     std::int64_t size,
+                                     bool is_field) const
+  {
+    auto const& type = number_type(schema, is_field);
+    check_no_nulls(schema, array, begin, size, is_field);
+    auto const* data = static_cast<std::byte const*>(array.buffers[1]);
+    auto const first = (array.offset + begin) * type.bits / 8;
+    return {&type, size == 0 ? nullptr : data + first};
+  }
+
+  void check_no_nulls(ArrowSchema const& schema,
+                      ArrowArray const& array,
+                      std::int64_t begin,
+                      std::int64_t size,
+                      bool is_field) const
+  {
+    if (size == 0 || !detail::has_mask(array)) { return; }
+    auto nulls = array.null_count;
+    if (nulls < 0 || size != array.length) {
+      if (!where_.host) { wait_on(where_.stream, array_); }
+      nulls = detail::count_nulls({array.buffers[0], array.offset + begin, size}, where_);
+    }
+    if (nulls > 0) {
+      throw cudf::data_type_error{prefix(schema, is_field) + std::to_string(nulls) +
+                                  " nulls found, none expected: a tensor has no mask"};
+    }
+  }
+
+  ArrowDeviceArray const& array_;
+  detail::placement where_;
+};
+
+tensor_view view_of(std::vector<number_column> const& columns,
+                    memory_location const& location,
+                    std::int64_t rows,
+                    bool is_table)
+{
+  auto const& first = columns.front();
+  auto view         = tensor_view{first.data, location, first.type->kind, first.type->bits, {}, {}};
+  view.shape        = {rows};
+  view.strides      = {1};
+  if (is_table) {
+    view.shape.push_back(std::ssize(columns));
+    view.strides.push_back(rows);
+  }
+  return view;
+}
+
+/// Whether columns stand right behind one another, as those of a Fortran-ordered matrix do.
+bool is_matrix(std::vector<number_column> const& columns, std::int64_t rows)
+{
+  auto const size = rows * columns.front().type->bits / 8;
+  for (std::size_t i = 1; rows > 0 && i < columns.size(); ++i) {
+    if (columns[i].data != columns[i - 1].data + size) { return false; }
+  }
+  return true;
+}
+
+/// A copy of columns, one after another, at the place where they are.
+unique_device_array copy_columns(std::vector<number_column> const& columns,
+                                 ArrowDeviceArray const& source,
+                                 std::shared_ptr<void const> owner,
+                                 cuda::stream_ref stream,
+                                 rmm::device_async_resource_ref mr)
+{
+  auto const location = location_of(source);
+  auto const host     = is_host(location);
+  auto const rows     = static_cast<std::size_t>(source.array.length);
+  auto const size     = rows * static_cast<std::size_t>(columns.front().type->bits) / 8;
+  auto tree           = std::make_shared<detail::array_tree>();
+  tree->owner         = std::move(owner);
+  tree->location      = location;
+  auto& copy          = tree->conversions.emplace_back(
+    rmm::device_buffer{size * columns.size(), stream, host ? host_memory_resource() : mr});
+  if (!host) {
+    auto const found = size == 0 ? location : locate(copy.data());
+    if (found != location) {
+      throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " +
+                                  to_string(location) +
+                                  " expected: it takes a memory resource of that kind"};
+    }
+    wait_on(stream, source);
+  }
+  auto* target = static_cast<std::byte*>(copy.data());
+  for (auto const& column : columns) {
+    if (size == 0) { break; }
+    if (host) {
+      std::memcpy(target, column.data, size);
+    } else {
+      RMM_CUDA_TRY(cudaMemcpyAsync(target, column.data, size, cudaMemcpyDefault, stream.get()));
+    }
+    target += size;
+  }
+  if (!host) {
+    tree->ready = detail::pooled_event::acquire();
+    RMM_CUDA_TRY(tree->ready.record(stream));
+  }
+  auto node         = detail::array_node{};
+  node.layout       = detail::array_layout::fixed;
+  node.length       = static_cast<std::int64_t>(rows * columns.size());
+  node.buffers[1]   = copy.data();
+  node.element_bits = columns.front().type->bits;
+  tree->nodes.push_back(node);
+  return detail::array_tree::to_arrow(tree, 0);
+}
+
+/// What the elements of one buffer are, whatever they mean.
+element_type const* stored_type(ArrowSchema const& schema, std::size_t index)
+{
+  auto const type    = detail::parse_type(schema);
+  auto const integer = [](element_kind kind, std::int64_t bytes) {
+    return detail::find_element(kind, bytes * 8);
+  };
+  auto const* bytes = integer(element_kind::unsigned_integer, 1);
+  if (index == 0) { return bytes; }
+  switch (type.column.id()) {
+    case cudf::type_id::STRING:
+      return index == 2 ? bytes : integer(element_kind::integer, type.row->format == "U" ? 8 : 4);
+    case cudf::type_id::LIST: return integer(element_kind::integer, 4);
+    case cudf::type_id::BOOL8: return bytes;
+    default: break;
+  }
+  auto const* number = detail::find_element(schema.format);  // of a dictionary: its indices
+  if (number != nullptr) { return number; }
+  return integer(element_kind::integer, static_cast<std::int64_t>(cudf::size_of(type.column)));
+}
+
+}  // namespace
+
+shared_tensor::shared_tensor(tensor_view view, unique_device_array&& memory, bool is_copy)
+  : view_{std::move(view)},
+    memory_{std::make_shared<unique_device_array const>(std::move(memory))},
+    is_copy_{is_copy}
+{
+}
+
+void shared_tensor::make_wait(cuda::stream_ref stream) const
+{
+  auto const guard = on_device(view_.location);
+  wait_on(stream, *memory_->get());
+}
+
+void shared_tensor::wait() const
+{
+  if (event_of(*memory_->get()) != nullptr) {
+    RMM_CUDA_TRY(cudaEventSynchronize(*event_of(*memory_->get())));
+  }
+}
+
+shared_tensor to_tensor(ArrowSchema const& schema,
+                        ArrowDeviceArray* array,
+                        copy_policy policy,
+                        std::shared_ptr<void const> owner,
+                        cuda::stream_ref stream,
+                        rmm::device_async_resource_ref mr)
+{
+  detail::nvtx_range const range{__func__};
+  auto const location = location_of(*array);
+  auto const guard    = on_device(location);
+  auto const rows     = array->array.length;
+  auto const is_table = tensor_reader::is_table(schema);
+  auto const columns  = tensor_reader{*array, stream, mr}.columns(schema);
+  auto view           = view_of(columns, location, rows, is_table);
+  auto const in_place = is_matrix(columns, rows);
+  if (in_place && policy != copy_policy::always) {
+    return {std::move(view), unique_device_array{array}, false};
+  }
+  if (policy == copy_policy::never) {
+    throw cudf::data_type_error{
+      "columns that do not stand behind one another in memory found, which makes a copy of a "
+      "tensor of two dimensions, and none is allowed"};
+  }
+  // Copies may still be reading the source when this returns.
+  auto const source =
+    detail::foreign_share{new detail::foreign_array{array, is_host(location)}, stream};
+  auto copy = copy_columns(columns, *array, std::move(owner), stream, mr);
+  view.data = copy->array.buffers[1];
+  return {std::move(view), std::move(copy), true};
+}
+
+shared_tensor buffer_tensor(ArrowSchema const& schema,
+                            ArrowDeviceArray* array,
+                            std::size_t index,
+                            std::int64_t size)
+{
+  detail::nvtx_range const range{__func__};
+  auto const* type = stored_type(schema, index);
+  if (type == nullptr) {
+    throw cudf::data_type_error{"the Arrow type '" +
+                                std::string{detail::parse_type(schema).row->arrow} +
+                                "' found, elements of at most 64 bits expected of a tensor"};
+  }
+  auto const* data = size == 0 ? nullptr : array->array.buffers[index];
+  auto view =
+    tensor_view{data, location_of(*array), type->kind, type->bits, {size * 8 / type->bits}, {1}};
+  return {std::move(view), unique_device_array{array}, false};
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_tree.hpp"
+#include "convert.hpp"
+#include "element_type.hpp"
+#include "nvtx.hpp"
+
+#include <cudf_arrow_bridge/tensor.hpp>
+
+#include <cudf/column/column.hpp>
+#include <cudf/utilities/error.hpp>
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+using detail::element_type;
+
+constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
+
+/// Positions further from the first element than this overflow as addresses.
+constexpr std::int64_t max_reach = std::numeric_limits<std::int64_t>::max() / 32;
+
+/// A tensor's elements as columns: each `rows` elements, `row_stride` apart.
+struct column_layout {
+  element_type const* type;
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t row_stride;
+  std::int64_t column_stride;
+  std::int64_t lowest;  ///< position of the element at the lowest address
+  std::int64_t span;    ///< elements from that one to the one at the highest address
+
+  [[nodiscard]] bool is_empty() const { return rows == 0 || columns == 0; }
+
+  /// Whether each column is one piece of memory, and its own.
+  [[nodiscard]] bool is_contiguous() const
+  {
+    auto const apart = columns <= 1 || column_stride >= rows || column_stride <= -rows;
+    return is_empty() || ((row_stride == 1 || rows == 1) && apart);
+  }
+};
+
+/// Adds where the last element along one dimension is to the lowest or the highest position.
+void reach(std::int64_t extent, std::int64_t stride, std::int64_t& lowest, std::int64_t& highest)
+{
+  auto last = std::int64_t{0};
+  if (__builtin_mul_overflow(extent - 1, stride, &last) || last > max_reach || last < -max_reach) {
+    throw std::invalid_argument{std::to_string(extent) + " elements " + std::to_string(stride) +
+                                " apart found, which overflow an address"};
+  }
+  (last < 0 ? lowest : highest) += last;
+}
+
+column_layout layout_of(tensor_view const& tensor)
+{
+  auto const ndim = tensor.shape.size();
+  if (ndim < 1 || ndim > 2 || tensor.strides.size() != ndim) {
+    throw std::invalid_argument{
+      "a tensor of " + std::to_string(ndim) + " dimensions and " +
+      std::to_string(tensor.strides.size()) +
+      " strides found, as many of both and 1 (a column) or 2 (a table) expected"};
+  }
+  for (auto const extent : tensor.shape) {
+    if (extent < 0) {
+      throw std::invalid_argument{"a shape with " + std::to_string(extent) +
+                                  " elements found, at least 0 expected"};
+    }
+  }
+  auto const* type = detail::find_element(tensor.kind, tensor.bits);
+  if (type == nullptr) {
+    throw cudf::data_type_error{"elements of kind " +
+                                std::to_string(static_cast<int>(tensor.kind)) + " and " +
+                                std::to_string(tensor.bits) + " bits found, numbers expected"};
+  }
+  auto const is_table = ndim == 2;
+  auto layout         = column_layout{type,
+                                      tensor.shape[0],
+                                      is_table ? tensor.shape[1] : 1,
+                                      tensor.strides[0],
+                                      is_table ? tensor.strides[1] : 0,
+                                      0,
+                                      0};
+  if (layout.rows >= max_rows || layout.columns >= max_rows) {
+    throw std::overflow_error{"a tensor of " + std::to_string(layout.rows) + " rows and " +
+                              std::to_string(layout.columns) + " columns found, at most " +
+                              std::to_string(max_rows - 1) +
+                              " of each expected: import it in parts"};
+  }
+  if (layout.is_empty()) { return layout; }
+  if (tensor.data == nullptr) {
+    throw std::invalid_argument{"a tensor with elements and without memory found"};
+  }
+  auto highest = std::int64_t{0};
+  reach(layout.rows, layout.row_stride, layout.lowest, highest);
+  reach(layout.columns, layout.column_stride, layout.lowest, highest);
+  layout.span = highest - layout.lowest + 1;
+  return layout;
+}
+
+/// A schema of columns of one type, named by their positions; valid where it stands.
+class column_schema {
+ public:
+  column_schema(element_type const& type, std::int64_t columns)
+  {
+    fill(root_, "+s", "");
+    root_.n_children = columns;
+    names_.reserve(static_cast<std::size_t>(columns));
+    fields_.resize(static_cast<std::size_t>(columns));
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      names_.push_back(std::to_string(i));
+      fill(fields_[i], type.format, names_[i].c_str());
+      pointers_.push_back(&fields_[i]);
+    }
+    root_.children = pointers_.data();
+  }
+
+  column_schema(column_schema const&)            = delete;
+  column_schema& operator=(column_schema const&) = delete;
+
+  [[nodiscard]] ArrowSchema const& table() const { return root_; }
+
+  [[nodiscard]] ArrowSchema const& column() const { return fields_.front(); }
+
+ private:
+  static void fill(ArrowSchema& schema, char const* format, char const* name)
+  {
+    schema.format  = format;
+    schema.name    = name;
+    schema.release = [](ArrowSchema* released) { released->release = nullptr; };
+  }
+
+  ArrowSchema root_{};
+  std::vector<std::string> names_;
+  std::vector<ArrowSchema> fields_;
+  std::vector<ArrowSchema*> pointers_;
+};
+
+detail::array_node number_node(element_type const& type, void const* data, std::int64_t length)
+{
+  auto node         = detail::array_node{};
+  node.layout       = detail::array_layout::fixed;
+  node.length       = length;
+  node.buffers[1]   = data;
+  node.element_bits = type.bits;
+  return node;
+}
+
+/// The array of a tensor, for the import that all arrays go through.
+class tensor_array {
+ public:
+  tensor_array(tensor_view const& tensor,
+               column_layout const& layout,
+               std::shared_ptr<void const> owner,
+               std::optional<cuda::stream_ref> producer)
+    : layout_{layout},
+      data_{static_cast<std::byte const*>(tensor.data)},
+      tree_{std::make_shared<detail::array_tree>()}
+  {
+    tree_->owner    = std::move(owner);
+    tree_->location = tensor.location;
+    if (producer.has_value() && has_gpu()) { record(*producer); }
+  }
+
+  /// The columns, where each is one piece of memory.
+  unique_device_array columns(bool is_table)
+  {
+    if (is_table) {
+      auto& root        = tree_->nodes.emplace_back();
+      root.layout       = detail::array_layout::validity;
+      root.length       = layout_.rows;
+      root.first_child  = 1;
+      root.num_children = static_cast<std::size_t>(layout_.columns);
+    }
+    for (std::int64_t i = 0; i < layout_.columns; ++i) {
+      auto const* first = layout_.rows == 0 ? nullptr : element(i * layout_.column_stride);
+      tree_->nodes.push_back(number_node(*layout_.type, first, layout_.rows));
+    }
+    return detail::array_tree::to_arrow(tree_, 0);
+  }
+
+  /// All memory from the lowest to the highest address, as one column.
+  unique_device_array whole()
+  {
+    tree_->nodes.push_back(number_node(*layout_.type, element(layout_.lowest), layout_.span));
+    return detail::array_tree::to_arrow(tree_, 0);
+  }
+
+ private:
+  [[nodiscard]] std::byte const* element(std::int64_t position) const
+  { return data_ + position * layout_.type->bits / 8; }
+
+  void record(cuda::stream_ref producer)
+  {
+    auto guard = std::optional<rmm::cuda_set_device_raii>{};
+    if (tree_->location.device_type != ARROW_DEVICE_CPU) {
+      guard.emplace(rmm::cuda_device_id{static_cast<int>(tree_->location.device_id)});
+    }
+    tree_->ready      = detail::pooled_event::acquire();
+    auto const status = tree_->ready.record(producer);
+    if (status != cudaSuccess) {
+      (void)cudaGetLastError();
+      throw std::invalid_argument{
+        std::string{"CUDA rejects the stream of the tensor's producer: "} +
+        cudaGetErrorString(status)};
+    }
+  }
+
+  column_layout const& layout_;
+  std::byte const* data_;
+  std::shared_ptr<detail::array_tree> tree_;
+};
+
+/// Whether nothing has to be copied to have the tensor as columns.
+bool can_adopt(tensor_view const& tensor, column_layout const& layout)
+{
+  if (layout.is_empty()) { return true; }
+  auto const width   = static_cast<std::uintptr_t>(layout.type->bits / 8);
+  auto const aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % width == 0;
+  auto const upload  = tensor.location.device_type == ARROW_DEVICE_CPU && has_gpu();
+  return aligned && !upload && layout.is_contiguous();
+}
+
+/// Bools came as the small integers that they are stored as.
+void restore_bools(imported_column& column)
+{
+  auto contents  = column.storage->release();
+  column.storage = std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::BOOL8},
+                                                  column.offset + column.size,
+                                                  std::move(*contents.data),
+                                                  std::move(*contents.null_mask),
+                                                  0);
+}
+
+imported_table gather_columns(imported_column const& whole,
+                              column_layout const& layout,
+                              detail::placement const& where)
+{
+  auto const values = whole.view();
+  auto result       = imported_table{{}, static_cast<cudf::size_type>(layout.rows)};
+  for (std::int64_t i = 0; i < layout.columns; ++i) {
+    auto const begin = i * layout.column_stride - layout.lowest;
+    auto data        = detail::gather_strided({values,
+                                               static_cast<cudf::size_type>(begin),
+                                               result.num_rows,
+                                               static_cast<cudf::size_type>(layout.row_stride)},
+                                              where);
+    result.columns.push_back(
+      {std::make_unique<cudf::column>(values.type(),
+                                      result.num_rows,
+                                      std::move(data),
+                                      rmm::device_buffer{0, where.stream, where.mr},
+                                      0),
+       0,
+       result.num_rows});
+  }
+  return result;
+}
+
+imported_table import_columns(tensor_view const& tensor,
+                              column_layout const& layout,
+                              tensor_array&& array,
+                              import_options const& options,
+                              cuda::stream_ref stream,
+                              rmm::device_async_resource_ref mr)
+{
+  auto const schema = column_schema{*layout.type, layout.columns};
+  if (layout.is_contiguous()) {
+    auto columns = array.columns(tensor.shape.size() == 2);
+    if (tensor.shape.size() == 2) {
+      return from_arrow_device_table(schema.table(), columns.get(), options, stream, mr);
+    }
+    auto result = imported_table{{}, static_cast<cudf::size_type>(layout.rows)};
+    result.columns.push_back(
+      from_arrow_device_column(schema.column(), columns.get(), options, stream, mr));
+    return result;
+  }
+  if (layout.span >= max_rows) {
+    throw std::overflow_error{
+      "columns whose elements stand among " + std::to_string(layout.span) +
+      " others found, at most " + std::to_string(max_rows - 1) +
+      " expected to gather from: import it in parts, or make its columns contiguous (Fortran "
+      "order)"};
+  }
+  auto memory      = array.whole();
+  auto const whole = from_arrow_device_column(schema.column(), memory.get(), options, stream, mr);
+  auto const where = detail::placement{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
+  return gather_columns(whole, layout, where);
+}
+
+}  // namespace
+
+imported_tensor from_tensor(tensor_view const& tensor,
+                            std::shared_ptr<void const> owner,
+                            std::optional<cuda::stream_ref> producer,
+                            copy_policy policy,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
+{
+  detail::nvtx_range const range{__func__};
+  auto const layout = layout_of(tensor);
+  if (policy == copy_policy::never && !can_adopt(tensor, layout)) {
+    throw std::invalid_argument{
+      "a tensor in " + to_string(tensor.location) +
+      " found, whose elements stand apart, crooked or in the wrong place for columns, and no copy "
+      "is allowed"};
+  }
+  auto const options = import_options{.copy = policy == copy_policy::always};
+  auto result        = imported_tensor{
+    import_columns(
+      tensor, layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),
+    tensor.shape.size() == 2};
+  if (tensor.kind == element_kind::boolean) {
+    for (auto& column : result.table.columns) { restore_bools(column); }
+  }
+  return result;
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate_values.hpp"
+
+#include "convert_host.hpp"
+#include "convert_views.hpp"
+#include "host_access.hpp"
+#include "utf8.hpp"
+
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using host::bit_at;
+using host::read_integer;
+
+/// Rows of one level, counted as its buffers count them.
+struct rows_of_level {
+  std::int64_t begin;
+  std::int64_t size;
+};
+
+/// One level of a tree of arrays.
+class level_checker {
+ public:
+  level_checker(parsed_tree const& types,
+                ArrowArray const& array,
+                rows_of_level rows,
+                column_path const& path)
+    : types_{types}, array_{array}, rows_{rows}, path_{path}
+  {
+  }
+
+  void check() const
+  {
+    if (rows_.size == 0) { return; }
+    check_null_count();
+    switch (types_.type.layout) {
+      case array_layout::string32:
+      case array_layout::string64: check_strings(); break;
+      case array_layout::offsets32:
+      case array_layout::offsets64: check_offsets(); break;
+      case array_layout::views: check_views(); break;
+      case array_layout::list_views32:
+      case array_layout::list_views64: check_list_views(); break;
+      case array_layout::runs: check_runs(); break;
+      default: break;
+    }
+    if (array_.dictionary != nullptr) { check_indices(); }
+  }
+
+ private:
+  [[noreturn]] void fail_row(std::int64_t row, std::string const& what) const
+  { fail_invalid(path_, "row " + std::to_string(row) + ": " + what); }
+
+  [[nodiscard]] bool is_text() const { return types_.type.column.id() == cudf::type_id::STRING; }
+
+  [[nodiscard]] bool is_null(std::int64_t row) const
+  {
+    return array_.n_buffers > 0 && array_.buffers[0] != nullptr && array_.null_count != 0 &&
+           !bit_at(array_.buffers[0], rows_.begin + row);
+  }
+
+  /// The number of a buffer that stands so many rows, or one more, from the first on.
+  [[nodiscard]] std::int64_t number(int buffer, std::int64_t row, std::int64_t width) const
+  {
+    return read_integer(
+      static_cast<std::byte const*>(array_.buffers[buffer]) + (rows_.begin + row) * width, width);
+  }
+
+  void check_null_count() const
+  {
+    auto const whole = rows_.begin == array_.offset && rows_.size == array_.length;
+    if (!whole || array_.null_count <= 0 || array_.n_buffers == 0) { return; }
+    auto nulls = std::int64_t{0};
+    for (std::int64_t row = 0; row < rows_.size; ++row) { nulls += is_null(row) ? 1 : 0; }
+    if (nulls != array_.null_count) {
+      fail_invalid(path_,
+                   "a null count of " + std::to_string(array_.null_count) + " found, where " +
+                     std::to_string(nulls) + " rows are null");
+    }
+  }
+
+  void check_text(std::span<std::byte const> bytes, std::int64_t row) const
+  {
+    if (!is_utf8({reinterpret_cast<char const*>(bytes.data()), bytes.size()})) {
+      fail_row(row, "a string found that is not UTF-8");
+    }
+  }
+
+  void check_offsets() const
+  {
+    auto const width = offset_width(types_.type.layout);
+    auto before      = number(1, 0, width);
+    for (std::int64_t row = 0; row < rows_.size; ++row) {
+      auto const end = number(1, row + 1, width);
+      if (before < 0 || end < before) {
+        fail_row(row,
+                 "offsets from " + std::to_string(before) + " to " + std::to_string(end) +
+                   " found, not negative and ascending expected");
+      }
+      before = end;
+    }
+  }
+
+  void check_strings() const
+  {
+    check_offsets();
+    if (!is_text()) { return; }
+    auto const width = offset_width(types_.type.layout);
+    auto const* data = static_cast<std::byte const*>(array_.buffers[2]);
+    for (std::int64_t row = 0; row < rows_.size; ++row) {
+      if (is_null(row)) { continue; }
+      auto const begin = number(1, row, width);
+      check_text({data + begin, static_cast<std::size_t>(number(1, row + 1, width) - begin)}, row);
+    }
+  }
+
+  void check_views() const
+  {
+    auto const num_data = static_cast<std::size_t>(array_.n_buffers - 3);
+    auto const all      = view_rows{array_.buffers[1],
+                                    rows_.begin,
+                                    static_cast<cudf::size_type>(rows_.size),
+                                    {nullptr, 0},
+                                    {array_.buffers + 2, num_data},
+                                    array_.buffers[array_.n_buffers - 1]};
+    for (std::int64_t row = 0; row < rows_.size; ++row) {
+      if (is_null(row)) { continue; }
+      auto const bytes = host::bytes_of_view(all, row, path_);
+      if (!host::has_prefix(all, row, bytes)) {
+        fail_row(row, "a view found whose prefix is not what it refers to");
+      }
+      if (is_text()) { check_text(bytes, row); }
+    }
+  }
+
+  void check_list_views() const
+  {
+    auto const all = list_view_rows{array_.buffers[1],
+                                    array_.buffers[2],
+                                    offset_width(types_.type.layout),
+                                    rows_.begin,
+                                    static_cast<cudf::size_type>(rows_.size),
+                                    {nullptr, 0},
+                                    array_.children[0]->length};
+    for (std::int64_t row = 0; row < rows_.size; ++row) {
+      if (!is_null(row)) { (void)host::elements_of_view(all, row, path_); }
+    }
+  }
+
+  void check_runs() const
+  {
+    auto const& ends = *array_.children[0];
+    auto const width = types_.children[0].type.element_bits / 8;
+    auto const* data = static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width;
+    auto before      = std::int64_t{0};
+    for (std::int64_t run = 0; run < ends.length; ++run) {
+      auto const end = read_integer(data + run * width, width);
+      if (end <= before) {
+        fail_invalid(path_,
+                     "run " + std::to_string(run) + ": an end of " + std::to_string(end) +
+                       " found after " + std::to_string(before));
+      }
+      before = end;
+    }
+    if (before < rows_.begin + rows_.size) {
+      fail_invalid(path_,
+                   "a last run end of " + std::to_string(before) + " found, at least " +
+                     std::to_string(rows_.begin + rows_.size) + " expected");
+    }
+  }
+
+  void check_indices() const
+  {
+    auto const width     = types_.type.element_bits / 8;
+    auto const is_signed = index_type(*types_.schema) < cudf::type_id::UINT8;
+    auto const count     = array_.dictionary->length;
+    for (std::int64_t row = 0; row < rows_.size; ++row) {
+      if (is_null(row)) { continue; }
+      auto index = number(1, row, width);
+      // What is too large for the signed type of 8 bytes is too large for any dictionary.
+      if (!is_signed && width < 8) { index &= (std::int64_t{1} << (8 * width)) - 1; }
+      if (index < 0 || index >= count) {
+        fail_row(row,
+                 "index " + std::to_string(index) + " found, of " + std::to_string(count) +
+                   " dictionary values");
+      }
+    }
+  }
+
+  parsed_tree const& types_;
+  ArrowArray const& array_;
+  rows_of_level rows_;
+  column_path const& path_;
+};
+
+void check_level(parsed_tree const& types,
+                 ArrowArray const& array,
+                 rows_of_level rows,
+                 column_path const& path)
+{
+  level_checker{types, array, rows, path}.check();
+  auto const& type = types.type;
+  for (std::int64_t i = 0; i < array.n_children; ++i) {
+    auto const& child_types = types.children[static_cast<std::size_t>(i)];
+    auto const& child       = *array.children[i];
+    auto const child_path   = column_path{path, name_of_child(*types.schema, type.layout, i)};
+    auto child_rows         = rows_of_level{child.offset, child.length};
+    if (type.layout == array_layout::validity) {
+      child_rows = {child.offset + rows.begin, rows.size};
+    } else if (type.layout == array_layout::fixed_lists) {
+      child_rows = {child.offset + rows.begin * type.list_size, rows.size * type.list_size};
+    }
+    check_level(child_types, child, child_rows, child_path);
+  }
+  if (array.dictionary != nullptr) {
+    auto const& values = *array.dictionary;
+    check_level(types.children[0], values, {values.offset, values.length}, path);
+  }
+}
+
+}  // namespace
+
+void validate_values(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+{ check_level(types, array, {array.offset, array.length}, path); }
+
+}  // namespace cudf_arrow_bridge::detail

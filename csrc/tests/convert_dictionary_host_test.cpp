@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert_dictionary.hpp"
+#include "testing/columns.hpp"
+#include "testing/sample.hpp"
+#include "testing/views.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using cudf::type_id;
+
+detail::placement here() { return {true, stream(), host_memory_resource()}; }
+
+value text(char const* content) { return {std::string{content}}; }
+
+/// What rows of a dictionary stand for.
+rows decoded(detail::dictionary_parts const& parts, shape const& type)
+{
+  auto const column = cudf::column_view{cudf::data_type{type_id::DICTIONARY32},
+                                        parts.indices->size(),
+                                        nullptr,
+                                        static_cast<cudf::bitmask_type const*>(parts.mask.data()),
+                                        parts.null_count,
+                                        0,
+                                        {parts.indices->view(), parts.keys->view()}};
+  EXPECT_TRUE(null_counts_hold(column));
+  return read_rows(column, dictionary_of(type));
+}
+
+template <typename T>
+class HostDictionary : public ::testing::Test {};
+
+using index_types = ::testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
+TYPED_TEST_SUITE(HostDictionary, index_types);
+
+TYPED_TEST(HostDictionary, RowsOfNullKeysBecomeNull)
+{
+  auto const type    = flat("string");
+  auto const keys    = make_column(type, {{}, text("a"), {}, text("bc")});
+  auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {3, 0, 1, -9, 2, 3});
+  auto const mask    = std::uint32_t{0b110111};
+  auto const parts =
+    detail::host::drop_null_keys(indices->view(), keys->view(), {&mask, 1}, column_path{}, here());
+  EXPECT_EQ(decoded(parts, type), (rows{text("bc"), {}, text("a"), {}, {}, text("bc")}));
+  EXPECT_EQ(parts.indices->type(), indices->type());
+  EXPECT_EQ(read_rows(parts.keys->view(), type), (rows{text("a"), text("bc")}));
+}
+
+TYPED_TEST(HostDictionary, OfNullsAloneHasNoKeysLeft)
+{
+  auto const type    = flat("int64");
+  auto const keys    = make_column(type, {{}, {}});
+  auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {1, 0});
+  auto const parts   = detail::host::drop_null_keys(
+    indices->view(), keys->view(), {nullptr, 0}, column_path{}, here());
+  EXPECT_EQ(parts.keys->size(), 0);
+  EXPECT_EQ(parts.null_count, 2);
+}
+
+TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRefused)
+{
+  auto const keys = make_column(flat("string"), {text("a"), {}});
+  for (auto const index : {-1, 2}) {
+    auto const indices =
+      integers<TypeParam>(cudf::type_to_id<TypeParam>(), {0, static_cast<TypeParam>(index)});
+    EXPECT_THROW((void)detail::host::drop_null_keys(
+                   indices->view(), keys->view(), {nullptr, 0}, column_path{}, here()),
+                 std::invalid_argument);
+  }
+}
+
+TEST(HostDictionaries, AreDecodedToTheirValues)
+{
+  for (auto const& keys : {flat("string"), flat("bool8"), list_of(flat("int16"))}) {
+    for (auto const null_percent : {0, 30, 100}) {
+      auto const type   = dictionary_of(keys);
+      auto const values = samples(type, 70, null_percent);
+      auto const column = make_column(type, values);
+      auto const found  = detail::host::decode_dictionary(column->view(), column_path{}, here());
+      EXPECT_EQ(read_rows(found->view(), keys), values);
+      EXPECT_TRUE(null_counts_hold(found->view()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Imports structs that hostile producers could hand over. See README.md.
+#include "mutate.hpp"
+#include "report.hpp"
+#include "tree.hpp"
+#include "trial.hpp"
+
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace cudf_arrow_bridge::fuzz {
+namespace {
+
+constexpr int mutations_per_tree = 32;
+constexpr int most_changes       = 3;
+constexpr auto most_mutations    = std::numeric_limits<std::int64_t>::max();
+
+struct arguments {
+  std::uint64_t seed{std::random_device{}()};
+  std::int64_t mutations{most_mutations};
+  double seconds{0};
+};
+
+ArrowDeviceArray on_cpu()
+{
+  auto device        = ArrowDeviceArray{};
+  device.device_type = ARROW_DEVICE_CPU;
+  device.device_id   = -1;
+  return device;
+}
+
+trial draw_trial(random_source& random)
+{
+  auto drawn             = trial{};
+  drawn.options.sanitize = random.percent(70);
+  if (random.percent(30)) { drawn.options.validate = validation::full; }
+  drawn.as_table     = random.percent(40);
+  drawn.options.copy = random.percent(20);
+  if (random.percent(10)) { drawn.news_until_failure = random.below(40); }
+  return drawn;
+}
+
+bool is_supported(tree& target)
+{
+  return std::all_of(target.nodes.begin(), target.nodes.end(), [](auto const& n) {
+    return import_row(n->schema).on_import != crossing::unsupported;
+  });
+}
+
+/// What a producer may say must arrive as it was said.
+outcome import_valid(tree& target)
+{
+  auto how = trial{};
+  if (target.random.percent(50)) { how.options.validate = validation::full; }
+  auto const ended = import_once(target, on_cpu(), how);
+  auto const right = is_supported(target) ? outcome::equal : outcome::refused_type;
+  if (ended == outcome::imported) { throw finding{"a valid array that nanoarrow does not read"}; }
+  if (ended != right) { throw finding{"a valid array refused, or not refused: " + last_refusal()}; }
+  return ended;
+}
+
+outcome import_mutated(tree& target)
+{
+  auto device  = on_cpu();
+  auto& random = target.random;
+  for (auto changes = 1 + random.below(most_changes); changes > 0; --changes) {
+    mutate(target, device);
+  }
+  auto how = draw_trial(random);
+  if (target.is_spoiled) { how.options.validate = validation::full; }
+  return provide(target) ? import_once(target, device, how) : outcome::not_provided;
+}
+
+/// All that follows from one seed, at most `limit` mutations.
+void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
+{
+  auto target = tree{seed};
+  counts.begin_seed(seed, target);
+  auto const is_extreme = target.random.below(500) == 0;
+  if (is_extreme) {
+    generate_extreme(target);
+  } else {
+    generate(target);
+  }
+  target.save();
+  try {
+    if (!is_extreme) { counts.add_valid(import_valid(target)); }
+    for (std::int64_t i = 0; i < mutations_per_tree && i < limit; ++i) {
+      target.restore();
+      counts.add_mutation(import_mutated(target));
+    }
+  } catch (finding const&) {
+    counts.print_tree();
+    throw;
+  }
+}
+
+int run(arguments const& given)
+{
+  auto counts = statistics{given.seed, given.seconds};
+  report_crashes(counts);
+  try {
+    for (auto i = 0; counts.num_mutations() < given.mutations && !counts.is_over(); ++i) {
+      run_seed(given.seed + static_cast<std::uint64_t>(i),
+               given.mutations - counts.num_mutations(),
+               counts);
+    }
+  } catch (finding const& found) {
+    std::cerr << "FINDING: " << found.what << '\n';
+    counts.print_replay();
+    return 1;
+  }
+  counts.print();
+  return 0;
+}
+
+int usage()
+{
+  std::cerr << "usage: cudf_arrow_bridge_fuzz [--seed N] [--mutations N] [--seconds N]\n"
+               "Runs until either is over, or something is found; a minute if neither is given.\n";
+  return 2;
+}
+
+int run(std::vector<std::string> const& words)
+{
+  auto given = arguments{};
+  if (words.size() % 2 != 0) { return usage(); }
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    if (words[i] == "--seed") {
+      given.seed = std::stoull(words[i + 1]);
+    } else if (words[i] == "--mutations") {
+      given.mutations = std::stoll(words[i + 1]);
+    } else if (words[i] == "--seconds") {
+      given.seconds = std::stod(words[i + 1]);
+    } else {
+      return usage();
+    }
+  }
+  auto const is_bounded = given.seconds > 0 || given.mutations < most_mutations;
+  if (!is_bounded) { given.seconds = 60; }
+  return run(given);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::fuzz
+
+int main(int argc, char** argv)
+{ return cudf_arrow_bridge::fuzz::run(std::vector<std::string>{argv + 1, argv + argc}); }

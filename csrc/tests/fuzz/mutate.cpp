@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mutate.hpp"
+
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace cudf_arrow_bridge::fuzz {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr auto most    = std::numeric_limits<std::int64_t>::max();
+constexpr auto numbers = std::to_array<std::int64_t>({-1,
+                                                      -2,
+                                                      0,
+                                                      1,
+                                                      2,
+                                                      127,
+                                                      128,
+                                                      1 << 20,
+                                                      (1LL << 31) - 2,
+                                                      (1LL << 31) - 1,
+                                                      1LL << 31,
+                                                      1LL << 32,
+                                                      1LL << 40,
+                                                      most / 32,
+                                                      most / 32 + 1,
+                                                      most / 8,
+                                                      most - 1,
+                                                      most,
+                                                      -most - 1});
+/// Where the pointers of a released struct may point: nobody may follow them.
+constexpr std::uintptr_t nowhere = 16;
+
+constexpr auto strange_formats = std::to_array<std::string_view>({"",
+                                                                  "x",
+                                                                  "+",
+                                                                  "+x",
+                                                                  "+v",
+                                                                  "+w",
+                                                                  "+w:",
+                                                                  "+w:-1",
+                                                                  "+w:0",
+                                                                  "+w:99999999999",
+                                                                  "w",
+                                                                  "w:",
+                                                                  "w:-3",
+                                                                  "w:0",
+                                                                  "w:2147483647",
+                                                                  "d",
+                                                                  "d:",
+                                                                  "d:1",
+                                                                  "d:,",
+                                                                  "d:9,2,33",
+                                                                  "d:0,0",
+                                                                  "d:-1,5",
+                                                                  "d:99,2",
+                                                                  "d:9,99999999999",
+                                                                  "d:9,-2147483648,32",
+                                                                  "d:38,2147483647",
+                                                                  "t",
+                                                                  "ts",
+                                                                  "tss",
+                                                                  "tsx:",
+                                                                  "td",
+                                                                  "tD",
+                                                                  "ti",
+                                                                  "tiX",
+                                                                  "+us:",
+                                                                  "+ud:1,2",
+                                                                  "+us:300",
+                                                                  "+ud:a",
+                                                                  "i ",
+                                                                  "ii",
+                                                                  "u\n",
+                                                                  "\xff\xfe",
+                                                                  "+s+s",
+                                                                  "vx",
+                                                                  "v",
+                                                                  "nn",
+                                                                  "+r:",
+                                                                  "%s%n",
+                                                                  "+m",
+                                                                  "+vl",
+                                                                  "vu"});
+constexpr auto strange_names   = std::to_array<std::string_view>({"",
+                                                                  "\xff",
+                                                                  "a\xc3",
+                                                                  "\xed\xa0\x80",
+                                                                  "\xf4\x90\x80\x80",
+                                                                  "\xc0\xaf",
+                                                                  "a\nb",
+                                                                  "%s%n",
+                                                                  "[]",
+                                                                  ".",
+                                                                  "\xe2\x82\xac"});
+
+/// Wraps around: there is no telling what was there before.
+std::int64_t sum(std::int64_t a, std::int64_t b)
+{ return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
+
+class mutator {
+ public:
+  mutator(tree& target, ArrowDeviceArray& device)
+    : target_{target}, random_{target.random}, device_{device}, node_{target.any_node()}
+  {
+  }
+
+  void run()
+  {
+    using step                  = void (mutator::*)();
+    static constexpr auto steps = std::to_array<step>({&mutator::change_length,
+                                                       &mutator::change_length,
+                                                       &mutator::change_offset,
+                                                       &mutator::change_offset,
+                                                       &mutator::slice,
+                                                       &mutator::change_null_count,
+                                                       &mutator::change_num_buffers,
+                                                       &mutator::change_num_children,
+                                                       &mutator::change_num_children,
+                                                       &mutator::drop_buffer,
+                                                       &mutator::drop_buffer,
+                                                       &mutator::drop_pointers,
+                                                       &mutator::drop_child,
+                                                       &mutator::change_dictionary,
+                                                       &mutator::release,
+                                                       &mutator::share_child,
+                                                       &mutator::share_child,
+                                                       &mutator::make_cycle,
+                                                       &mutator::change_format,
+                                                       &mutator::change_format,
+                                                       &mutator::change_format,
+                                                       &mutator::change_name,
+                                                       &mutator::change_metadata,
+                                                       &mutator::change_flags,
+                                                       &mutator::change_device,
+                                                       &mutator::misalign,
+                                                       &mutator::spoil_contents});
+    (this->*random_.pick(steps))();
+  }
+
+ private:
+  std::int64_t number_near(std::int64_t value)
+  {
+    switch (random_.below(4)) {
+      case 0: return sum(value, random_.below(7) - 3);
+      case 1: return random_.below(70);
+      case 2: return std::abs(value / 4) < most / 16 ? value * (2 + random_.below(2)) : value;
+      default: return random_.pick(numbers);
+    }
+  }
+
+  void change_length() { node_.array.length = number_near(node_.array.length); }
+
+  void change_offset() { node_.array.offset = number_near(node_.array.offset); }
+
+  /// What any producer may do.
+  void slice()
+  {
+    auto& array      = node_.array;
+    auto const begin = random_.below(std::clamp<std::int64_t>(array.length, 0, most - 1) + 1);
+    array.offset     = sum(array.offset, begin);
+    array.length     = random_.below(std::max<std::int64_t>(sum(array.length, -begin), 0) + 1);
+    array.null_count = array.null_count == 0 ? 0 : -1;
+  }
+
+  void change_null_count() { node_.array.null_count = number_near(node_.array.null_count); }
+
+  void change_num_buffers() { node_.array.n_buffers = number_near(node_.array.n_buffers); }
+
+  void change_num_children()
+  {
+    auto const which = random_.below(3);
+    auto const count = number_near(node_.array.n_children);
+    if (which != 0) { node_.array.n_children = count; }
+    if (which != 1) { node_.schema.n_children = count; }
+  }
+
+  void drop_buffer()
+  {
+    if (!node_.buffers.empty()) { random_.pick(node_.buffers) = nullptr; }
+  }
+
+  void drop_pointers()
+  {
+    switch (random_.below(3)) {
+      case 0: node_.array.buffers = nullptr; break;
+      case 1: node_.array.children = nullptr; break;
+      default: node_.schema.children = nullptr; break;
+    }
+  }
+
+  void drop_child()
+  {
+    if (node_.arrays.empty()) { return; }
+    if (random_.percent(50)) {
+      random_.pick(node_.arrays) = nullptr;
+    } else {
+      random_.pick(node_.schemas) = nullptr;
+    }
+  }
+
+  void change_dictionary()
+  {
+    auto& other      = random_.percent(10) ? node_ : target_.any_node();
+    auto const which = random_.below(3);
+    auto const drop  = node_.array.dictionary != nullptr && random_.percent(50);
+    if (which != 0) { node_.array.dictionary = drop ? nullptr : &other.array; }
+    if (which != 1) { node_.schema.dictionary = drop ? nullptr : &other.schema; }
+  }
+
+  void release()
+  {
+    if (random_.percent(50)) {
+      node_.array.release  = nullptr;
+      node_.array.buffers  = reinterpret_cast<void const**>(nowhere);
+      node_.array.children = reinterpret_cast<ArrowArray**>(nowhere);
+    } else {
+      node_.schema.release  = nullptr;
+      node_.schema.name     = reinterpret_cast<char const*>(nowhere);
+      node_.schema.format   = reinterpret_cast<char const*>(nowhere);
+      node_.schema.metadata = reinterpret_cast<char const*>(nowhere);
+      node_.schema.children = reinterpret_cast<ArrowSchema**>(nowhere);
+    }
+  }
+
+  /// Puts one node in place of another one's child, for the schema, the array or both.
+  void put_child(node& child)
+  {
+    if (node_.arrays.empty()) { return; }
+    auto const place = static_cast<std::size_t>(random_.below(std::ssize(node_.arrays)));
+    auto const which = random_.below(4);
+    if (which != 0) { node_.arrays[place] = &child.array; }
+    if (which != 1) { node_.schemas[place] = &child.schema; }
+  }
+
+  void share_child() { put_child(target_.any_node()); }
+
+  void make_cycle() { put_child(random_.percent(50) ? node_ : target_.root()); }
+
+  void change_format()
+  {
+    if (random_.percent(3)) {
+      node_.schema.format = nullptr;
+    } else if (random_.percent(30)) {
+      node_.schema.format = target_.pool.text(random_.pick(strange_formats));
+    } else if (random_.percent(3)) {
+      auto const size = static_cast<std::size_t>(random_.below(3000));
+      node_.schema.format =
+        target_.pool.text((random_.percent(50) ? "tss:" : "") + std::string(size, '\xc3'));
+    } else {
+      auto const rows     = type_table();
+      auto const text     = format_of(random_.pick(rows), std::ssize(node_.schemas), random_);
+      node_.schema.format = target_.pool.text(text);
+    }
+  }
+
+  void change_name()
+  {
+    if (random_.percent(20)) {
+      node_.schema.name = nullptr;
+    } else if (random_.percent(20)) {
+      node_.schema.name =
+        target_.pool.text(std::string(static_cast<std::size_t>(random_.below(5000)), 'n'));
+    } else {
+      node_.schema.name = target_.pool.text(random_.pick(strange_names));
+    }
+  }
+
+  /**
+   * Pairs whose sizes are negative, or the number of them is. A size that is too large claims
+   * memory that nobody can see to be missing.
+   */
+  void change_metadata()
+  {
+    auto packed    = std::string{};
+    auto const put = [&](std::int64_t number) {
+      auto const narrow = static_cast<std::int32_t>(number);
+      packed.append(reinterpret_cast<char const*>(&narrow), 4);
+    };
+    auto const size = [&](std::string_view text) {
+      put(random_.percent(20) ? -1 - random_.below(1 << 30) : std::ssize(text));
+      packed += text;
+    };
+    auto const num_pairs = random_.below(4);
+    put(random_.percent(20) ? -1 - random_.below(1 << 30) : num_pairs);
+    for (auto i = 0; i < num_pairs; ++i) {
+      size(random_.percent(50) ? "ARROW:extension:name"sv : "\xff\xfe"sv);
+      size("\x00\xff"sv);
+    }
+    auto* memory = target_.pool.allocate(content::text, packed.size());
+    std::memcpy(memory, packed.data(), packed.size());
+    node_.schema.metadata = reinterpret_cast<char const*>(memory);
+  }
+
+  void change_flags()
+  {
+    node_.schema.flags =
+      random_.percent(70) ? random_.below(8) : static_cast<std::int64_t>(random_.bits());
+  }
+
+  void change_device()
+  {
+    static constexpr auto types = std::to_array<ArrowDeviceType>(
+      {1, 1, 2, 3, 13, 0, 4, 7, 8, 14, -1, std::numeric_limits<ArrowDeviceType>::max()});
+    switch (random_.below(4)) {
+      case 0: device_.device_type = random_.pick(types); break;
+      case 1: device_.device_id = number_near(0); break;
+      // CPU memory has no event: nobody may follow what is found there.
+      case 2: device_.sync_event = &device_; break;
+      default: std::fill(std::begin(device_.reserved), std::end(device_.reserved), number_near(0));
+    }
+  }
+
+  /// Buffers may be anywhere, though Arrow recommends otherwise.
+  void misalign()
+  {
+    for (auto& address : node_.buffers) {
+      auto const* was = target_.pool.find(address);
+      if (was == nullptr || was->memory == nullptr || was->first_row > 0) { continue; }
+      auto const kept = *was;
+      auto const by   = 1 + random_.below(7);
+      auto* memory    = target_.pool.allocate(kept.kind, kept.size + static_cast<std::size_t>(by));
+      std::memcpy(memory + by, kept.memory, kept.size);
+      address = target_.pool.add_alias(memory + by, kept);
+    }
+  }
+
+  /// One number of those that refer to something else, in a copy of its buffer.
+  void spoil_contents()
+  {
+    if (node_.buffers.empty()) { return; }
+    auto& address   = random_.pick(node_.buffers);
+    auto const* was = target_.pool.find(address);
+    if (was == nullptr || was->memory == nullptr || was->size < 4) { return; }
+    auto const kept = *was;
+    if (kept.kind != content::offsets && kept.kind != content::indices &&
+        kept.kind != content::run_ends && kept.kind != content::list_views &&
+        kept.kind != content::views) {
+      return;
+    }
+    auto const width = std::min<std::int64_t>(kept.row_bits / 8, 8);
+    auto* memory =
+      target_.pool.rows(kept.kind, kept.row_bits, kept.first_row, kept.end_row, &address);
+    std::memcpy(memory, kept.memory, kept.size);
+    auto const count = static_cast<std::int64_t>(kept.size) / width;
+    auto value       = number_near(random_.below(70));
+    if (kept.kind == content::offsets && node_.arrays.empty()) {
+      // What lies behind the last offset of strings, nobody can tell.
+      auto last = std::int64_t{0};
+      std::memcpy(&last, kept.memory + (count - 1) * width, static_cast<std::size_t>(width));
+      value = random_.below(last + 4) - 3;
+    }
+    std::memcpy(memory + random_.below(count) * width, &value, static_cast<std::size_t>(width));
+    target_.is_spoiled = true;
+  }
+
+  tree& target_;
+  random_source& random_;
+  ArrowDeviceArray& device_;
+  node& node_;
+};
+
+}  // namespace
+
+void mutate(tree& target, ArrowDeviceArray& device) { mutator{target, device}.run(); }
+
+}  // namespace cudf_arrow_bridge::fuzz

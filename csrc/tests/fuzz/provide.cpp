@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree.hpp"
+
+#include <cudf/types.hpp>
+
+#include <limits>
+
+namespace cudf_arrow_bridge::fuzz {
+namespace {
+
+constexpr int deepest_walk             = 80;
+constexpr std::int64_t most_converted  = std::int64_t{1} << 14;
+constexpr std::int64_t nearest_refused = std::int64_t{1} << 24;  ///< more children no import takes
+constexpr std::int64_t max_rows        = std::numeric_limits<cudf::size_type>::max();
+constexpr std::int64_t max_end         = std::numeric_limits<std::int64_t>::max() / 32;
+
+/// Walks schema and array side by side, as far as they agree.
+class provider {
+ public:
+  explicit provider(tree& target) : target_{target} {}
+
+  [[nodiscard]] bool walk(ArrowSchema* schema, ArrowArray* array, int depth)
+  {
+    if (schema == nullptr || array == nullptr || schema->release == nullptr ||
+        array->release == nullptr || depth > deepest_walk) {
+      return true;
+    }
+    auto& owner = node::of(array);
+    if (owner.provided_for == schema) { return true; }
+    owner.provided_for = schema;
+    if (schema->n_children != array->n_children || array->n_children < 0) { return true; }
+    if (array->n_children > 0 && (schema->children == nullptr || array->children == nullptr)) {
+      return true;
+    }
+    if (array->n_children > std::ssize(owner.arrays)) {
+      return array->n_children >= nearest_refused;
+    }
+    if (array->length < 0 || array->offset < 0 || (depth == 0 && array->length >= max_rows) ||
+        array->offset > max_end - array->length) {
+      return true;
+    }
+    auto const format = parse_format(schema->format);
+    for (std::int64_t i = 0; i < array->n_children; ++i) {
+      if (!walk(schema->children[i], array->children[i], depth + 1)) { return false; }
+    }
+    if (schema->dictionary != nullptr && array->dictionary != nullptr &&
+        !walk(schema->dictionary, array->dictionary, depth + 1)) {
+      return false;
+    }
+    return check(format, *schema, *array);
+  }
+
+  [[nodiscard]] bool changed() const { return changed_; }
+
+ private:
+  [[nodiscard]] bool check(format_info const& format, ArrowSchema const& schema, ArrowArray& array)
+  {
+    auto const is_converted = format.kind == layout::fixed_list || format.kind == layout::run_end ||
+                              format.kind == layout::list_view || format.kind == layout::view;
+    if (is_converted &&
+        array.length * std::max<std::int64_t>(format.list_size, 1) > most_converted) {
+      return false;
+    }
+    if (format.kind == layout::run_end) { return check_runs(schema, array); }
+    if (format.kind == layout::unknown || array.buffers == nullptr) { return true; }
+    auto const expected = num_buffers(format);
+    if (array.n_buffers != expected &&
+        !(format.kind == layout::view && array.n_buffers > expected)) {
+      return true;
+    }
+    if (array.n_buffers > std::ssize(node::of(&array).buffers)) { return false; }
+    if (has_all(format, array)) { return true; }
+    // Of no rows the core needs no memory, wherever they begin. nanoarrow looks there all the same.
+    if (array.length == 0) {
+      target_.is_readable = false;
+      return true;
+    }
+    changed_ = true;
+    return fill_buffers(target_, format, array);
+  }
+
+  [[nodiscard]] bool check_runs(ArrowSchema const& schema, ArrowArray const& array)
+  {
+    if (array.n_children != 2 || schema.children[0] == nullptr || array.children[0] == nullptr ||
+        schema.children[0]->release == nullptr || array.children[0]->release == nullptr) {
+      return true;
+    }
+    auto const& ends  = *array.children[0];
+    auto const format = parse_format(schema.children[0]->format);
+    if (!format.is_integer || ends.n_buffers != 2 || ends.buffers == nullptr ||
+        ends.buffers[1] == nullptr || ends.length < 0 || ends.offset < 0) {
+      return true;
+    }
+    auto const* ends_block = target_.pool.find(ends.buffers[1]);
+    if (ends_block != nullptr && ends_block->kind == content::run_ends) { return true; }
+    changed_ = true;
+    fill_run_ends(target_, array, format);
+    return true;
+  }
+
+  /// Whether each buffer that there is has the rows that the array has.
+  [[nodiscard]] bool has_all(format_info const& format, ArrowArray const& array) const
+  {
+    auto const has = [&](std::int64_t slot, content kind, std::int64_t row_bits, int more = 0) {
+      auto const* address = array.buffers[slot];
+      if (address == nullptr) { return slot == 0 || array.length > 0; }
+      auto const* found = target_.pool.find(address);
+      if (found == nullptr) { return false; }
+      auto const fits = kind == content::values || kind == content::bits || found->kind == kind;
+      return fits && found->row_bits == row_bits && found->first_row <= array.offset &&
+             found->end_row >= array.offset + array.length + more;
+    };
+    auto const has_indices = array.dictionary != nullptr && format.is_integer;
+    auto const mask        = [&] { return has(0, content::bits, 1); };
+    switch (format.kind) {
+      case layout::fixed:
+        return mask() && has(1, has_indices ? content::indices : content::values, format.row_bits);
+      case layout::bits: return mask() && has(1, content::bits, 1);
+      case layout::binary:
+      case layout::list: return mask() && has(1, content::offsets, format.row_bits, 1);
+      case layout::list_view:
+        return mask() && has(1, content::list_views, format.row_bits) &&
+               has(2, content::list_views, format.row_bits);
+      case layout::view: return mask() && has(1, content::views, 128);
+      case layout::fixed_list:
+      case layout::structure: return mask();
+      case layout::union_:
+        return has(0, content::values, 8) && (!format.is_dense || has(1, content::values, 32));
+      default: return true;
+    }
+  }
+
+  tree& target_;
+  bool changed_{false};
+};
+
+}  // namespace
+
+bool provide(tree& target)
+{
+  // An array that two schemas share gets what the first needs, then what the second does.
+  target.is_readable = true;
+  for (auto attempt = 0; attempt < 3; ++attempt) {
+    for (auto const& n : target.nodes) { n->provided_for = nullptr; }
+    auto pass = provider{target};
+    if (!pass.walk(&target.root().schema, &target.root().array, 0)) { return false; }
+    if (!pass.changed()) { return true; }
+  }
+  return false;
+}
+
+}  // namespace cudf_arrow_bridge::fuzz

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tree.hpp"
+#include "trial.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+namespace cudf_arrow_bridge::fuzz {
+
+/// How far a run has come, for people, and for finding the case again that broke it.
+class statistics {
+ public:
+  /// @param seconds When the run is over; 0: not before its mutations are done
+  statistics(std::uint64_t first_seed, double seconds);
+
+  void begin_seed(std::uint64_t seed, tree const& target)
+  {
+    seed_              = seed;
+    mutations_of_seed_ = 0;
+    tree_              = &target;
+  }
+
+  void add_valid(outcome ended) { ++valid_[static_cast<std::size_t>(ended)]; }
+
+  void add_mutation(outcome ended)
+  {
+    ++mutations_of_seed_;
+    ++mutated_[static_cast<std::size_t>(ended)];
+    if (ended != outcome::not_provided) { ++num_mutations_; }
+  }
+
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+
+  /// Mutated structs that were imported or refused.
+  [[nodiscard]] std::int64_t num_mutations() const { return num_mutations_; }
+
+  /// Changes with each trial.
+  [[nodiscard]] std::uint64_t position() const
+  { return seed_ * 1000 + static_cast<std::uint64_t>(mutations_of_seed_); }
+
+  [[nodiscard]] bool is_over() const;
+
+  void print() const;
+
+  /// The structs that are being imported.
+  void print_tree() const;
+
+  /// How to see the trial again that is under way. Uses no memory but the stack's.
+  void print_replay() const noexcept;
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  std::uint64_t first_seed_;
+  double seconds_;
+  clock::time_point start_{clock::now()};
+  std::uint64_t seed_{0};
+  tree const* tree_{nullptr};
+  std::int64_t mutations_of_seed_{0};
+  std::int64_t num_mutations_{0};
+  std::array<std::int64_t, num_outcomes> valid_{};
+  std::array<std::int64_t, num_outcomes> mutated_{};
+};
+
+/// Has crashes, sanitizers' findings and trials that do not end say how to replay them.
+void report_crashes(statistics const& counts);
+
+}  // namespace cudf_arrow_bridge::fuzz

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cudf_arrow_bridge::fuzz {
+
+/// Writes values one after the other, so that equal values give equal strings.
+class value_writer {
+ public:
+  explicit value_writer(std::string& target) : target_{target} {}
+
+  void null() { target_ += 'n'; }
+
+  void number(__int128_t value)
+  {
+    target_ += 'i';
+    target_.append(reinterpret_cast<char const*>(&value), sizeof(value));
+  }
+
+  void real(double value)
+  {
+    // Conversions keep what a NaN is, not which.
+    number(std::isnan(value) ? -1 : std::bit_cast<std::int64_t>(value));
+  }
+
+  void text(std::string_view value)
+  {
+    target_ += 's';
+    number(static_cast<std::int64_t>(value.size()));
+    target_ += value;
+  }
+
+  void list(std::int64_t size)
+  {
+    target_ += 'l';
+    number(size);
+  }
+
+  void structure() { target_ += 't'; }
+
+ private:
+  std::string& target_;
+};
+
+}  // namespace cudf_arrow_bridge::fuzz

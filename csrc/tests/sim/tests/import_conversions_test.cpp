@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What an import converts or rewrites is so on its stream; where the host waits for that is
+/// counted.
+#include "bridge_test.hpp"
+#include "testing/producer.hpp"
+#include "testing/release_counter.hpp"
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+class import_conversions : public bridge_test {
+ protected:
+  /// Waits of an import of a column that a kernel fills late, nulls counted by its producer.
+  std::uint64_t waits(shape const& type, rows const& values, bool sanitize)
+  {
+    auto const far      = lasting_stream{};
+    auto const consumer = lasting_stream{};
+    auto source         = column(type, values, far.get());
+    auto const schema   = schema_of(source->view());
+    auto array          = to_arrow(std::move(source), far.get()).to_arrow();
+    auto const before   = sim::host_syncs_here();
+    auto imported     = import(array.get(), *schema.get(), consumer.get(), {.sanitize = sanitize});
+    auto const result = sim::host_syncs_here() - before;
+    auto const seen   = read_later(imported.view(), type, consumer.get());
+    imported.storage.reset();
+    synchronize(consumer.get());
+    EXPECT_EQ(*seen, values) << type.name;
+    return result;
+  }
+};
+
+TEST_F(import_conversions, of_every_type_are_queued_behind_the_upload)
+{
+  for (auto const& type : foreign_shapes()) {
+    SCOPED_TRACE(type.name);
+    for (auto seed = 0U; seed < 4; ++seed) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto const values = samples(type, 40, 25);
+      auto const slices = [](int level) { return padding{level == 0 ? 9 : 3, 1}; };
+      auto source       = tracked{produce(type, values, {slices, seed % 2 == 0})};
+      auto imported     = import(source.array.get(), *make_schema(type).get(), stream.get());
+      auto const seen   = read_later(imported.view(), type, stream.get());
+      imported.storage.reset();
+      synchronize(stream.get());
+      EXPECT_EQ(*seen, values);
+    }
+  }
+}
+
+TEST_F(import_conversions, looking_for_nulls_to_rewrite_waits_as_it_says)
+{
+  struct row {
+    shape type;
+    std::uint64_t expected;
+  };
+
+  for (auto const& [type, expected] : {row{flat("int32"), 0},
+                                       row{dictionary_of(flat("int8")), 0},
+                                       row{flat("string"), 1},
+                                       row{list_of(flat("int8")), 1},
+                                       row{struct_of({flat("int8"), flat("int64")}), 2}}) {
+    SCOPED_TRACE(type.name);
+    auto const clean = samples(type, 50, 0);
+    EXPECT_EQ(waits(type, clean, true), waits(type, clean, false));
+    auto with_nulls = clean;
+    with_nulls[7]   = {};
+    EXPECT_EQ(waits(type, with_nulls, true), waits(type, with_nulls, false) + expected);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Tensors: consumers of exports wait for them, imports wait for producers, and nobody frees what
+/// is still read.
+#include "bridge_test.hpp"
+#include "dlpack_abi.hpp"
+
+#include <cudf_arrow_bridge/tensor.hpp>
+
+#include <optional>
+#include <stdexcept>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 50U;
+
+/// Numbers by somebody else, computed late on a stream; deleting them overwrites them at once.
+class tensor_producer {
+ public:
+  tensor_producer(cudaStream_t stream,
+                  integers_t values,
+                  std::vector<std::int64_t> shape,
+                  std::vector<std::int64_t> strides,
+                  memory_kind kind = memory_kind::device,
+                  int device       = 0)
+    : shape_{std::move(shape)}, strides_{std::move(strides)}
+  {
+    auto const guard = on_device{rmm::cuda_device_id{device}};
+    auto const size  = values.size() * sizeof(std::int32_t);
+    data_            = sim::allocate(kind, device, size);
+    sim::enqueue(stream, [target = data_, size, values = std::move(values)] {
+      std::memcpy(target, values.data(), size);
+    });
+  }
+
+  tensor_producer(tensor_producer const&)            = delete;
+  tensor_producer& operator=(tensor_producer const&) = delete;
+
+  /// The tensor, whose deleter is to be called once, while this object lives.
+  DLManagedTensorVersioned* lend(std::int32_t device_type = ARROW_DEVICE_CUDA, int device_id = 0)
+  {
+    managed_.version     = {1, 0};
+    managed_.manager_ctx = this;
+    managed_.deleter     = [](DLManagedTensorVersioned* self) {
+      auto* producer = static_cast<tensor_producer*>(self->manager_ctx);
+      sim::deallocate(producer->data_);
+      ++producer->deleted_;
+    };
+    managed_.dl_tensor = {data_,
+                          {device_type, device_id},
+                          static_cast<std::int32_t>(shape_.size()),
+                          {0, 32, 1},
+                          shape_.data(),
+                          strides_.data(),
+                          0};
+    return &managed_;
+  }
+
+  [[nodiscard]] int deleted() const { return deleted_; }
+
+ private:
+  std::vector<std::int64_t> shape_;
+  std::vector<std::int64_t> strides_;
+  void* data_{nullptr};
+  DLManagedTensorVersioned managed_{};
+  std::atomic<int> deleted_{0};
+};
+
+class tensor_order : public bridge_test {
+ protected:
+  shared_tensor export_integers(integers_t const& values,
+                                copy_policy policy,
+                                cudaStream_t stream,
+                                int device = 0)
+  {
+    auto const resource = rmm::device_async_resource_ref{device == 0 ? pool_ : far_pool_};
+    auto const array    = [&] {
+      auto const guard = on_device{rmm::cuda_device_id{device}};
+      auto source      = std::shared_ptr<cudf::column>{
+        upload_column(make_column(flat("int32"), integer_rows(values)), stream, resource)};
+      auto const view = source->view();
+      return to_arrow_device(view, std::move(source), {}, stream, resource);
+    }();
+    auto lent = array.to_arrow();
+    return to_tensor(*integer_schema().get(), lent.get(), policy, nullptr, stream, resource);
+  }
+
+  /// What a kernel of a consumer reads, which is run at the end.
+  static std::shared_ptr<integers_t> read_later(void const* data, std::size_t size, cudaStream_t on)
+  {
+    auto seen = std::make_shared<integers_t>(size);
+    sim::enqueue(on, [=] { std::memcpy(seen->data(), data, size * sizeof(std::int32_t)); });
+    return seen;
+  }
+};
+
+TEST_F(tensor_order, consumers_wait_for_exports)
+{
+  auto const values = integers_t{5, 6, 7};
+  for (auto const policy : {copy_policy::never, copy_policy::always}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const stream   = lasting_stream{};
+      auto const consumer = lasting_stream{};
+      auto const before   = sim::host_syncs_here();
+      auto const tensor   = export_integers(values, policy, stream.get());
+      tensor.make_wait(consumer.get());
+      EXPECT_EQ(sim::host_syncs_here(), before);
+      EXPECT_EQ(tensor.is_copy(), policy == copy_policy::always);
+      auto const seen = read_later(tensor.view().data, values.size(), consumer.get());
+      synchronize(consumer.get());
+      EXPECT_EQ(*seen, values);
+    }
+  }
+}
+
+TEST_F(tensor_order, hosts_wait_for_exports)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto const tensor = export_integers({9}, copy_policy::if_needed, stream.get());
+    tensor.wait();
+    EXPECT_EQ(*static_cast<std::int32_t const*>(tensor.view().data), 9);
+  }
+}
+
+TEST_F(tensor_order, default_streams_are_of_the_memorys_device)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = stream_on(1);
+    auto const tensor = export_integers({4, 2}, copy_policy::always, stream->get(), 1);
+    EXPECT_EQ(tensor.view().location, (memory_location{ARROW_DEVICE_CUDA, 1}));
+    EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+    tensor.make_wait(cuda::stream_ref{cudaStreamLegacy});
+    auto const guard = on_device{rmm::cuda_device_id{1}};
+    auto const seen  = read_later(tensor.view().data, 2, cudaStreamLegacy);
+    EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess);
+    EXPECT_EQ(*seen, (integers_t{4, 2}));
+  }
+}
+
+TEST_F(tensor_order, nulls_are_counted_after_the_event)
+{
+  auto const type   = flat("int32");
+  auto const values = samples(type, 50, 40);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far          = lasting_stream{};
+    auto const stream       = lasting_stream{};
+    auto source             = column(type, values, far.get());
+    auto const expected     = std::to_string(source->null_count()) + " nulls found";
+    auto array              = to_arrow(std::move(source), far.get()).to_arrow();
+    array->array.null_count = -1;
+    try {
+      (void)to_tensor(
+        *integer_schema().get(), array.get(), copy_policy::never, nullptr, stream.get(), pool_);
+      FAIL();
+    } catch (cudf::data_type_error const& error) {
+      EXPECT_EQ(std::string_view{error.what()}.substr(0, expected.size()), expected);
+    }
+    EXPECT_FALSE(array.is_released());
+  }
+}
+
+TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
+{
+  auto const values = integers_t{3, 1, 4};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const stream = lasting_stream{};
+    auto const size   = values.size() * sizeof(std::int32_t);
+    auto* memory      = sim::allocate(memory_kind::device, 0, size);
+    // Unlike a column's, this memory is overwritten as soon as it is let go.
+    auto owner = std::shared_ptr<void const>{
+      memory, [](void const* freed) { sim::deallocate(const_cast<void*>(freed)); }};
+    sim::enqueue(far.get(), [=] { std::memcpy(memory, values.data(), size); });
+    auto const view =
+      cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 3, memory, nullptr, 0};
+    auto array  = to_arrow_device(view, std::move(owner), {}, far.get(), pool_).to_arrow();
+    auto tensor = to_tensor(
+      *integer_schema().get(), array.get(), copy_policy::always, nullptr, stream.get(), pool_);
+    tensor.make_wait(far.get());
+    auto const seen = read_later(tensor.view().data, values.size(), far.get());
+    synchronize(far.get());
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+TEST_F(tensor_order, labels_and_flags_are_told)
+{
+  auto const stream = lasting_stream{};
+  auto const tensor = export_integers({1, 2}, copy_policy::never, stream.get());
+  auto* managed     = tensor.to_dlpack_versioned(ARROW_DEVICE_CUDA);
+  EXPECT_EQ(managed->flags, detail::dlpack_read_only);
+  EXPECT_EQ(managed->dl_tensor.device.device_type, ARROW_DEVICE_CUDA);
+  EXPECT_EQ(managed->dl_tensor.data, tensor.view().data);
+  managed->deleter(managed);
+  auto* old = tensor.to_dlpack(ARROW_DEVICE_CPU);
+  EXPECT_EQ(old->dl_tensor.device.device_type, ARROW_DEVICE_CPU);
+  old->deleter(old);
+}
+
+TEST_F(tensor_order, tensors_keep_the_memory)
+{
+  auto const stream = lasting_stream{};
+  auto const live   = sim::live_allocations();
+  auto* managed =
+    export_integers({1}, copy_policy::never, stream.get()).to_dlpack_versioned(ARROW_DEVICE_CUDA);
+  EXPECT_GT(sim::live_allocations(), live);
+  managed->deleter(managed);
+  settle();
+  EXPECT_EQ(sim::live_allocations(), live);
+}
+
+TEST_F(tensor_order, imports_wait_for_the_producers_stream)
+{
+  auto const values = integers_t{5, 6, 7, 8};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far      = lasting_stream{};
+    auto const consumer = lasting_stream{};
+    auto source         = tensor_producer{far.get(), values, {4}, {1}};
+    auto* managed       = source.lend();
+    auto const owner =
+      std::shared_ptr<void const>{managed, [managed](void const*) { managed->deleter(managed); }};
+    auto const before = sim::host_syncs_here();
+    auto imported     = from_tensor(view_dlpack(managed),
+                                    owner,
+                                    cuda::stream_ref{far.get()},
+                                    copy_policy::never,
+                                    consumer.get(),
+                                    pool_);
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    auto const seen = read_later(imported.table.view().column(0).head<void>(), 4, consumer.get());
+    imported        = {};
+    synchronize(consumer.get());
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+TEST_F(tensor_order, deleters_run_once_and_after_the_last_reader)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto source       = tensor_producer{stream.get(), {1, 2, 3, 4}, {2, 2}, {1, 2}};
+    auto imported     = from_dlpack(source.lend(), copy_policy::never, stream.get(), pool_);
+    EXPECT_TRUE(imported.is_table);
+    auto slow       = std::optional<sim::slow_stream>{stream.get()};
+    auto const seen = read_later(imported.table.view().column(1).head<void>(), 2, stream.get());
+    imported        = {};
+    EXPECT_EQ(source.deleted(), 0);
+    slow.reset();
+    settle();
+    EXPECT_EQ(source.deleted(), 1);
+    EXPECT_EQ(*seen, (integers_t{3, 4}));
+  }
+}
+
+TEST_F(tensor_order, gathering_keeps_the_source_until_it_is_done)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto source       = tensor_producer{stream.get(), {1, 2, 3, 4, 5, 6}, {3, 2}, {2, 1}};
+    auto slow         = std::optional<sim::slow_stream>{stream.get()};
+    auto const before = sim::host_syncs_here();
+    auto imported     = from_dlpack(source.lend(), copy_policy::if_needed, stream.get(), pool_);
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    EXPECT_EQ(source.deleted(), 0);
+    slow.reset();
+    auto const seen = read_later(imported.table.view().column(1).head<void>(), 3, stream.get());
+    imported        = {};
+    settle();
+    EXPECT_EQ(*seen, (integers_t{2, 4, 6}));
+    EXPECT_EQ(source.deleted(), 1);
+  }
+}
+
+TEST_F(tensor_order, refused_tensors_are_deleted_once)
+{
+  auto const stream = lasting_stream{};
+  auto source       = tensor_producer{stream.get(), {1, 2}, {2, 1, 1}, {1, 1, 1}};
+  synchronize(stream.get());
+  EXPECT_THROW((void)from_dlpack(source.lend(), copy_policy::if_needed, stream.get(), pool_),
+               std::invalid_argument);
+  EXPECT_EQ(source.deleted(), 1);
+}
+
+TEST_F(tensor_order, other_devices_take_a_copy)
+{
+  auto const far  = stream_on(1);
+  auto const here = lasting_stream{};
+  auto refused    = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
+  EXPECT_THROW((void)from_dlpack(
+                 refused.lend(ARROW_DEVICE_CUDA, 1), copy_policy::if_needed, here.get(), pool_),
+               std::invalid_argument);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    auto copied   = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
+    auto* managed = copied.lend(ARROW_DEVICE_CUDA, 1);
+    auto const owner =
+      std::shared_ptr<void const>{managed, [managed](void const*) { managed->deleter(managed); }};
+    auto imported   = from_tensor(view_dlpack(managed),
+                                  owner,
+                                  cuda::stream_ref{far->get()},
+                                  copy_policy::always,
+                                  here.get(),
+                                  pool_);
+    auto const seen = read_later(imported.table.view().column(0).head<void>(), 2, here.get());
+    imported        = {};
+    synchronize(here.get());
+    EXPECT_EQ(*seen, (integers_t{1, 2}));
+    settle();
+  }
+  settle();
+}
+
+TEST_F(tensor_order, managed_memory_is_found_where_it_is)
+{
+  auto const far = stream_on(1);
+  auto source    = tensor_producer{far->get(), {7}, {1}, {1}, memory_kind::managed, 1};
+  auto* managed  = source.lend(ARROW_DEVICE_CUDA_MANAGED, 0);
+  EXPECT_EQ(view_dlpack(managed).location, (memory_location{ARROW_DEVICE_CUDA_MANAGED, 1}));
+  sim::drain();
+  managed->deleter(managed);
+}
+
+TEST_F(tensor_order, producers_streams_that_cuda_rejects_are_an_error)
+{
+  auto const stream = lasting_stream{};
+  auto source       = tensor_producer{stream.get(), {1}, {1}, {1}};
+  synchronize(stream.get());
+  auto* managed = source.lend();
+  auto const owner =
+    std::shared_ptr<void const>{managed, [managed](void const*) { managed->deleter(managed); }};
+  auto const wrong = reinterpret_cast<cudaStream_t>(std::uintptr_t{8});
+  EXPECT_THROW((void)from_tensor(view_dlpack(managed),
+                                 owner,
+                                 cuda::stream_ref{wrong},
+                                 copy_policy::if_needed,
+                                 stream.get(),
+                                 pool_),
+               std::invalid_argument);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+}
+
+TEST_F(tensor_order, host_memory_is_uploaded_unless_copies_are_refused)
+{
+  auto const stream = lasting_stream{};
+  auto values       = integers_t{1, 2, 3};
+  auto const owner  = std::make_shared<int>(0);
+  auto const view   = tensor_view{values.data(), {}, element_kind::integer, 32, {3}, {1}};
+  EXPECT_THROW(
+    (void)from_tensor(view, owner, std::nullopt, copy_policy::never, stream.get(), pool_),
+    std::invalid_argument);
+  auto imported =
+    from_tensor(view, owner, std::nullopt, copy_policy::if_needed, stream.get(), pool_);
+  auto const seen = read_later(imported.table.view().column(0).head<void>(), 3, stream.get());
+  synchronize(stream.get());
+  EXPECT_EQ(*seen, values);
+  imported = {};
+  settle();
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

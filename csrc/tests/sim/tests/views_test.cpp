@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Views and runs of another's memory, decoded on the device.
+#include "bridge_test.hpp"
+#include "testing/producer.hpp"
+#include "testing/release_counter.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 10U;
+
+slicing sliced()
+{
+  return {[](int level) { return level == 0 ? padding{33, 2} : padding{5, 1}; }, false};
+}
+
+class views : public bridge_test {};
+
+TEST_F(views, of_the_host_are_decoded_on_the_device)
+{
+  for (auto const& type : view_shapes()) {
+    SCOPED_TRACE(type.name);
+    auto const values = samples(type, 60, 25);
+    auto const schema = make_schema(type);
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto source       = tracked{produce(type, values, sliced())};
+      auto imported     = import(source.array.get(), *schema.get(), stream.get());
+      EXPECT_EQ(source.released, 1);
+      auto const seen = read_later(imported.view(), type, stream.get());
+      imported.storage.reset();
+      synchronize(stream.get());
+      EXPECT_EQ(*seen, values);
+      drain_releases();
+    }
+  }
+}
+
+TEST_F(views, of_the_device_are_copied_with_all_that_they_refer_to)
+{
+  for (auto const& type : view_shapes()) {
+    SCOPED_TRACE(type.name);
+    auto const values = samples(type, 60, 25);
+    auto const schema = make_schema(type);
+    auto source       = tracked{produce(type, values, sliced())};
+    // The simulated device reads memory of the host as its own.
+    source.array->device_type = ARROW_DEVICE_CUDA;
+    source.array->device_id   = 0;
+    auto const stream         = lasting_stream{};
+    auto imported   = import(source.array.get(), *schema.get(), stream.get(), {.copy = true});
+    auto const seen = read_later(imported.view(), type, stream.get());
+    synchronize(stream.get());
+    settle();
+    EXPECT_EQ(source.released, 1);
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+TEST_F(views, of_the_device_are_validated_in_a_copy)
+{
+  for (auto const& type : view_shapes()) {
+    SCOPED_TRACE(type.name);
+    auto const values         = samples(type, 60, 25);
+    auto const schema         = make_schema(type);
+    auto source               = tracked{produce(type, values, sliced())};
+    source.array->device_type = ARROW_DEVICE_CUDA;
+    source.array->device_id   = 0;
+    auto const stream         = lasting_stream{};
+    auto const options        = import_options{.validate = validation::full};
+    auto imported             = import(source.array.get(), *schema.get(), stream.get(), options);
+    auto const seen           = read_later(imported.view(), type, stream.get());
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, values);
+  }
+}
+
+TEST_F(views, a_full_validation_refuses_contents_of_a_device)
+{
+  auto const type           = flat("string");
+  auto const schema         = make_schema(type);
+  auto source               = tracked{produce(type, {{std::string{"a"}}, {std::string{"\xff"}}})};
+  source.array->device_type = ARROW_DEVICE_CUDA;
+  source.array->device_id   = 0;
+  auto const stream         = lasting_stream{};
+  auto const options        = import_options{.validate = validation::full};
+  EXPECT_THROW((void)import(source.array.get(), *schema.get(), stream.get(), options),
+               std::invalid_argument);
+  EXPECT_FALSE(source.array.is_released());
+  EXPECT_EQ(source.released, 0);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "structure.hpp"
+
+#include "testing/producer.hpp"
+#include "testing/release_counter.hpp"
+#include "utf8.hpp"
+
+#include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <deque>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+void never_released(ArrowSchema*) {}
+
+void never_released(ArrowArray*) {}
+
+/// Levels that hold each other however a test asks, which no builder would make.
+class Structure : public ::testing::Test {
+ protected:
+  struct level {
+    ArrowSchema schema{};
+    ArrowArray array{};
+    std::vector<ArrowSchema*> schemas;
+    std::vector<ArrowArray*> arrays;
+    std::array<void const*, 3> buffers{};
+  };
+
+  level& add(char const* format, std::int64_t num_buffers)
+  {
+    auto& added           = levels.emplace_back();
+    added.schema.format   = format;
+    added.schema.name     = "x";
+    added.schema.release  = never_released;
+    added.array.release   = never_released;
+    added.array.n_buffers = num_buffers;
+    added.array.buffers   = added.buffers.data();
+    return added;
+  }
+
+  static void put(level& parent, level& child, std::size_t times = 1)
+  {
+    parent.schemas.assign(times, &child.schema);
+    parent.arrays.assign(times, &child.array);
+    parent.schema.n_children = parent.array.n_children = static_cast<std::int64_t>(times);
+    parent.schema.children                             = parent.schemas.data();
+    parent.array.children                              = parent.arrays.data();
+  }
+
+  static void set_dictionary(level& parent, level& values)
+  {
+    parent.schema.dictionary = &values.schema;
+    parent.array.dictionary  = &values.array;
+  }
+
+  /// `depth` structs, each of which holds the next one `times` over, and a null array.
+  level& add_chain(int depth, std::size_t times)
+  {
+    auto& top = add("+s", 1);
+    for (auto* above = &top; depth > 0; --depth) {
+      auto& next = depth > 1 ? add("+s", 1) : add("n", 0);
+      put(*above, next, times);
+      above = &next;
+    }
+    return top;
+  }
+
+  /// What the import says to structs that must be refused.
+  std::string refusal(level& top)
+  {
+    auto device        = ArrowDeviceArray{};
+    device.array       = top.array;
+    device.device_type = ARROW_DEVICE_CPU;
+    try {
+      (void)from_arrow_device_column(top.schema, &device, {}, stream(), host_memory_resource());
+    } catch (std::invalid_argument const& error) {
+      EXPECT_NE(device.array.release, nullptr) << "still the caller's";
+      return error.what();
+    }
+    return {};
+  }
+
+  void expect_refused(level& top, std::string const& what)
+  {
+    auto const message = refusal(top);
+    EXPECT_NE(message.find(what), std::string::npos) << message;
+    EXPECT_TRUE(detail::is_utf8(message)) << message;
+  }
+
+  std::deque<level> levels;
+};
+
+TEST_F(Structure, EndsWhereADictionaryIsItsOwn)
+{
+  auto& top = add("i", 2);
+  set_dictionary(top, top);
+  expect_refused(top, "more than 64 levels");
+  EXPECT_THROW((void)import_row(top.schema), std::invalid_argument);
+}
+
+TEST_F(Structure, EndsWhereLevelsDouble)
+{
+  EXPECT_EQ(refusal(add_chain(10, 2)), "");
+  expect_refused(add_chain(20, 2), "more than 1048576 columns");
+  expect_refused(add_chain(63, 2), "more than 1048576 columns");
+}
+
+TEST_F(Structure, ReadsNoPointersOfMoreChildrenThanItTakes)
+{
+  auto& top            = add_chain(1, 3);
+  top.array.n_children = top.schema.n_children = std::int64_t{1} << 40;
+  expect_refused(top, "more than 1048576 columns");
+  // Nor of more than the array has.
+  top.array.n_children = 3;
+  expect_refused(top, "3 children found, 1099511627776 expected");
+}
+
+TEST_F(Structure, ReadsNothingOfReleasedSchemas)
+{
+  auto* nowhere  = reinterpret_cast<char const*>(16);
+  auto& top      = add("+s", 1);
+  auto& released = add(nowhere, 2);
+  put(top, released);
+  released.schema.name    = nowhere;
+  released.schema.release = nullptr;
+  expect_refused(top, "released");
+  expect_refused(released, "released");
+  auto& categories = add("i", 2);
+  set_dictionary(categories, released);
+  expect_refused(categories, "released");
+}
+
+TEST_F(Structure, TakesNoTextThatIsNotUtf8)
+{
+  auto& top       = add("n", 0);
+  top.schema.name = "caf\xe9";
+  expect_refused(top, "'caf\\xe9': a name that is not UTF-8");
+  top.schema.name   = "x";
+  top.schema.format = "\xff";
+  expect_refused(top, "a format string that is not UTF-8");
+}
+
+TEST_F(Structure, CutsNoCharacterOfALongMessage)
+{
+  auto format = std::string{"?"};
+  for (auto i = 0; i < 2000; ++i) { format += "\xc3\xa9"; }
+  expect_refused(add(format.c_str(), 2), "\xc3\xa9");
+  format += "x";
+  expect_refused(add(format.insert(0, "?").c_str(), 2), "\xc3\xa9");
+}
+
+TEST_F(Structure, TakesNoMetadataOfNegativeSizes)
+{
+  for (auto const& sizes : std::vector<std::vector<std::int32_t>>{
+         {-1}, {1, -4}, {1, 4, 0, -8}, {2, 0, 0, 0, std::numeric_limits<std::int32_t>::min()}}) {
+    auto& top           = add("n", 0);
+    top.schema.metadata = reinterpret_cast<char const*>(sizes.data());
+    expect_refused(top, "within the metadata");
+    EXPECT_THROW((void)import_row(top.schema), std::invalid_argument);
+  }
+}
+
+TEST_F(Structure, TakesNoParametersThatWouldWrapAround)
+{
+  for (auto const* format : {"d:9,4294967296",
+                             "d:9,-2147483648,32",
+                             "d:4294967305,2,32",
+                             "d:0,0",
+                             "d:-1,0",
+                             "d:10,2,32",
+                             "d:39,2",
+                             "d:9,2,4294967328",
+                             "w:4294967300",
+                             "w:-1"}) {
+    expect_refused(add(format, 2), format);
+  }
+  for (auto const* format : {"+w:4294967298", "+w:-1"}) {
+    auto& top = add(format, 1);
+    put(top, add("n", 0));
+    expect_refused(top, format);
+  }
+}
+
+TEST_F(Structure, WantsIntegersForIndices)
+{
+  for (auto const* format : {"ttu", "tts", "tdD", "tsn:", "tDs", "f"}) {
+    auto& top = add(format, 2);
+    set_dictionary(top, add("n", 0));
+    EXPECT_NE(refusal(top), "") << format;
+  }
+}
+
+TEST(CopiedImport, OfNoRowsNeedsNoBuffers)
+{
+  for (auto const& type :
+       {flat("string"), flat("large_string"), list_of(flat("int8")), flat("int64")}) {
+    SCOPED_TRACE(type.name);
+    tracked source{produce(type, samples(type, 3, 0))};
+    auto& array       = source.array->array;
+    auto no_buffers   = std::array<void const*, 3>{};
+    array.buffers     = no_buffers.data();
+    array.offset      = 36;
+    array.length      = 0;
+    auto options      = import_options{};
+    options.copy      = true;
+    auto const column = from_arrow_device_column(
+      *make_schema(type).get(), source.array.get(), options, stream(), host_memory_resource());
+    EXPECT_EQ(column.size, 0);
+  }
+}
+
+TEST(Utf8, IsWhatTheStandardSays)
+{
+  for (auto const* text : {"",
+                           "a",
+                           "\xc3\xa9",
+                           "\xe2\x82\xac",
+                           "\xf0\x9f\x98\x80",
+                           "\xed\x9f\xbf",
+                           "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(detail::is_utf8(text)) << text;
+    EXPECT_EQ(detail::to_utf8(text), text);
+  }
+  for (auto const* text : {"\x80",
+                           "\xc3",
+                           "\xc0\xaf",
+                           "\xe0\x9f\xbf",
+                           "\xed\xa0\x80",
+                           "\xf0\x8f\xbf\xbf",
+                           "\xf4\x90\x80\x80",
+                           "\xf5\x80\x80\x80",
+                           "\xe2\x82",
+                           "\xff"}) {
+    EXPECT_FALSE(detail::is_utf8(text)) << text;
+    EXPECT_TRUE(detail::is_utf8(detail::to_utf8(text)));
+  }
+  EXPECT_EQ(detail::to_utf8("a\xff\xc3\xa9\xe2\x82"), "a\\xff\xc3\xa9\\xe2\\x82");
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write docs/types.md from the type table: `python dev/types_page.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cudf_arrow_bridge import _types
+from cudf_arrow_bridge.types import frame_crossing
+
+PAGE = Path(__file__).parent.parent / "docs" / "types.md"
+
+_HEAD = """\
+<!-- Written by dev/types_page.py from the type table, csrc/src/types.cpp. Change that. -->
+
+# What becomes of each Arrow type
+
+- **libcudf** is the type of an imported `pylibcudf.Column`; **cuDF frame** is the dtype of a
+  frame's column, where that takes another conversion it says so.
+- **zero-copy**: the column's buffers are the producer's own memory. **converted**: the buffers that
+  the note names are made anew, by the CPU for host memory and by libcudf's algorithms for device
+  memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
+- **waits for** is what an import of device memory has to read on the host before it can go on; "-"
+  means that it only enqueues. Imports of host memory wait for nothing.
+- **leaves as** is what a column that came in like this goes out as.
+
+Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
+nested column inside a word; then it alone is copied, one bit for each row. Nulls that the producer
+has not counted are counted, which on device memory waits. Buffers that are not aligned for their
+type are copied. Rows may stand at any 64-bit offset; a column itself holds fewer than 2,147,483,647
+rows, and so do the elements of a list column: more raise OverflowError, which names the way out.
+
+Dictionaries are shared with any type of index and of values, but: null values are taken out, and
+the rows that refer to them become null (indices made, values copied); a dictionary of dictionaries
+has its values looked up. Extension types are their storage; their name and metadata stay with the
+field.
+
+"""
+
+_IMPORTS = "## Types that arrive\n\n"
+_HEADINGS = ("Arrow", "format", "libcudf", "cuDF frame", "import", "waits for", "leaves as", "note")
+_REFUSED = "\n## Types that are refused\n\n"
+_EXPORTS = "\n## Types that leave as another one\n\n"
+
+
+def page() -> str:
+    """The whole page."""
+    rows = _types.rows()
+    arriving = [row for row in rows if row["on_import"] != "unsupported"]
+    leaving = [row for row in rows if row["on_export"] != "unsupported"]
+    refused = [row for row in rows if row not in arriving and row not in leaving]
+    only_out = [row for row in leaving if row not in arriving]
+    return "".join(
+        [
+            _HEAD,
+            _IMPORTS,
+            _table(_HEADINGS, [_arrival(row, leaving) for row in arriving]),
+            _EXPORTS,
+            _table(
+                ("libcudf", "leaves as", "how", "note"),
+                [(r["type_id"].name, r["arrow"], r["on_export"], r["note"]) for r in only_out],
+            ),
+            _REFUSED,
+            _table(
+                ("Arrow", "format", "error", "note"),
+                [(r["arrow"], _code(r["format"]), "TypeError", r["note"]) for r in refused],
+            ),
+        ]
+    )
+
+
+def _arrival(row: dict[str, Any], leaving: list[dict[str, Any]]) -> tuple[str, ...]:
+    type_id = row["type_id"]
+    if row["arrow"] == "run_end_encoded":
+        libcudf, frame, out = "of its values", "of its values", "its values"
+    else:
+        libcudf = type_id.name
+        crossing = frame_crossing(type_id.name)
+        frame = crossing.cudf_type + (f" ({crossing.note})" if crossing.note else "")
+        same = [r for r in leaving if r["type_id"] == type_id]
+        out = row["arrow"] if row in same else same[0]["arrow"]
+    return (
+        row["arrow"],
+        _code(row["format"]),
+        libcudf,
+        frame,
+        row["on_import"],
+        row["waits_for"] or "-",
+        out,
+        row["note"],
+    )
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else "that of its indices"
+
+
+def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

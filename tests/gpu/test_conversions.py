@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types that cuDF takes as others, and nulls that it expects elsewhere, on device memory."""
+
+from __future__ import annotations
+
+import foreign
+import host
+import numpy as np
+import pyarrow as pa
+import pytest
+import samples
+from device import GPU, rows
+from peers import DeviceOnly, Producer, column_from, forget_null_counts
+from test_sanitize import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+SLICES = [(0, samples.MANY), (1, 64), (8, 40), (33, 65), (5, 0)]
+
+
+def unnamed(value):
+    """Rows as pylibcudf gives them, which names no fields."""
+    if isinstance(value, dict):
+        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
+    return [unnamed(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
+def test_other_types_arrive(type_, nesting, nulls):
+    base = foreign.nest(type_, nesting, samples.MANY, nulls, (9, 1))
+    for offset, size in SLICES:
+        array = base.slice(offset, size)
+        column = column_from(Producer(array, forget_null_counts))
+        assert column.null_count() == array.null_count
+        assert rows(column) == unnamed(foreign.landed(array).to_pylist())
+
+
+def test_every_half_has_its_value():
+    halves = np.arange(2**16, dtype="uint16").view("float16")
+    exported = bridge.to_arrow_device(column_from(pa.array(halves)))
+    found = pa.array(exported.to_host()).to_numpy()
+    assert np.array_equal(found, halves.astype("float32"), equal_nan=True)
+    assert np.array_equal(np.signbit(found), np.signbit(halves))
+
+
+@pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
+def test_dirty_columns_arrive_clean(type_):
+    base = dirty(foreign.values(type_, samples.MANY, "none"))
+    for offset, size in SLICES:
+        array = base.slice(offset, size)
+        column = column_from(DeviceOnly(array))
+        exported = pa.array(bridge.to_arrow_device(column).to_host())
+        assert exported.to_pylist() == unnamed(foreign.landed(array).to_pylist())
+        # Lists of null columns are left as they are.
+        if "null" not in str(type_) or pa.types.is_struct(type_):
+            assert dirt(host.to_plc(exported)) == []
+
+
+@pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS], ids=str)
+def test_clean_columns_stay_where_they_are(type_):
+    source = column_from(samples.values(type_, samples.MANY, "some"))
+    again = column_from(bridge.to_arrow_device(source))
+    assert host.addresses(again) == host.addresses(source)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors in device memory: cupy, torch and numba on the other side."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+from device import GPU, ROWS, as_cupy, blank, on_device, settle, side_stream, wait_until
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+DTYPES = ["int8", "uint16", "int64", "float32", "float64"]
+
+
+def export(dtype="int64"):
+    return bridge.to_arrow_device(on_device(pa.array(np.arange(100, dtype=dtype))))
+
+
+def readers():
+    cupy = pytest.importorskip("cupy")
+    return {"from_dlpack": cupy.from_dlpack, "asarray": cupy.asarray}
+
+
+@pytest.mark.parametrize("way", ["from_dlpack", "asarray"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cupy_shares_columns(dtype, way):
+    exported = export(dtype)
+    found = readers()[way](exported)
+    assert found.dtype == dtype
+    assert found.data.ptr == exported.buffers()[-1].address
+    exported.release()
+    del exported
+    gc.collect()
+    assert found.get().tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("way", ["from_dlpack", "as_tensor"])
+def test_torch_shares_columns(way):
+    torch = pytest.importorskip("torch")
+    exported = export("int32")
+    if way == "as_tensor":
+        tensor = torch.as_tensor(exported, device="cuda")
+    else:
+        tensor = torch.from_dlpack(exported)
+    assert tensor.is_cuda
+    assert tensor.data_ptr() == exported.buffers()[-1].address
+    assert tensor.tolist() == list(range(100))
+
+
+def test_numba_shares_columns():
+    cuda = pytest.importorskip("numba.cuda")
+    exported = export("float64")
+    assert cuda.as_cuda_array(exported).copy_to_host().tolist() == list(range(100))
+
+
+def test_cupy_shares_offsets():
+    cupy = pytest.importorskip("cupy")
+    exported = bridge.to_arrow_device(on_device(pa.array(["ab", "c"])))
+    assert cupy.from_dlpack(exported.buffer("offsets")).get().tolist() == [0, 2, 3]
+    assert cupy.asarray(exported.buffer("data")).get().tolist() == [97, 98, 99]
+
+
+def test_where_it_is(resource):
+    _, label = resource
+    exported = export()
+    device_type, number = exported.__dlpack_device__()
+    assert device_type.name == label
+    assert number == 0
+    assert np.from_dlpack(exported, device="cpu").tolist() == list(range(100))
+    if label != "CUDA":
+        assert np.asarray(exported).ctypes.data == exported.buffers()[-1].address
+    else:
+        with pytest.raises(TypeError, match="to_host"):
+            np.asarray(exported)
+        with pytest.raises(BufferError, match="copy to the CPU"):
+            exported.__dlpack__(dl_device=(1, 0), copy=False)
+        assert np.asarray(exported.to_host()).tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("stream", [0, -2])
+def test_streams_that_dlpack_forbids(stream):
+    with pytest.raises(ValueError, match="stream"):
+        export().__dlpack__(stream=stream)
+
+
+@pytest.mark.parametrize("stream", [None, -1, 1, 2])
+def test_streams_that_dlpack_knows(stream):
+    assert export().__dlpack__(stream=stream, max_version=(1, 0))
+
+
+@pytest.mark.parametrize("way", ["from_dlpack", "asarray"])
+def test_consumers_wait_and_hosts_do_not(late, way):
+    """cupy names its current stream to DLPack, and waits for ours with the array interface."""
+    import cupy
+
+    producer, consumer, found = side_stream(), side_stream(), blank()
+    exported = bridge.to_arrow_device(late.column(producer), stream=producer)
+    with consumer:
+        tensor = getattr(cupy, way)(exported)
+    if way == "from_dlpack":
+        assert not producer.done
+    late.copy(tensor, found, consumer, cycles=0)
+    consumer.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
+@pytest.mark.parametrize("door", [bridge.from_dlpack, bridge.from_cuda_array_interface])
+def test_imports_wait_for_cupy(late, door):
+    import cupy
+
+    producer, consumer, found = side_stream(), side_stream(), blank()
+    source = cupy.zeros(ROWS, "int32")
+    settle()
+    late.copy(late.values, source, producer)
+    with producer:
+        column = door(source, stream=consumer, to="pylibcudf")
+    assert column.data().ptr == source.data.ptr
+    late.copy(as_cupy(column.data()), found, consumer, cycles=0)
+    assert not producer.done
+    consumer.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("door", [bridge.from_dlpack, bridge.from_cuda_array_interface])
+def test_matrices_of_cupy(door, dtype, order):
+    cupy = pytest.importorskip("cupy")
+    source = cupy.array(cupy.arange(12).reshape(4, 3), dtype, order=order)
+    table = door(source, to="pylibcudf")
+    found = cupy.from_dlpack(bridge.to_arrow_device(table))
+    assert found.get().tolist() == source.get().tolist()
+    assert (found.data.ptr == source.data.ptr) == (order == "F")
+
+
+@pytest.mark.parametrize("part", [slice(None, None, -1), slice(1, None, 3)], ids=str)
+def test_strides_of_cupy(part):
+    cupy = pytest.importorskip("cupy")
+    source = cupy.arange(100, dtype="int16")[part]
+    column = bridge.from_dlpack(source, to="pylibcudf")
+    assert column.to_arrow().to_pylist() == source.get().tolist()
+    with pytest.raises(ValueError, match="no copy is allowed"):
+        bridge.from_dlpack(source, copy=False)
+
+
+def test_bools_of_cupy():
+    cupy = pytest.importorskip("cupy")
+    source = cupy.array([True, False, True])
+    column = bridge.from_dlpack(source, to="pylibcudf")
+    assert column.type().id() == plc.TypeId.BOOL8
+    assert column.data().ptr == source.data.ptr
+    assert column.to_arrow().to_pylist() == [True, False, True]
+
+
+def test_tensors_of_torch():
+    torch = pytest.importorskip("torch")
+    source = torch.arange(6, dtype=torch.float32, device="cuda").reshape(3, 2)
+    frame = bridge.from_dlpack(source)
+    assert [frame[i].to_arrow().to_pylist() for i in (0, 1)] == [[0, 2, 4], [1, 3, 5]]
+    assert bridge.from_dlpack(source[:, 1]).to_arrow().to_pylist() == [1, 3, 5]
+
+
+def test_frames_compute():
+    cupy = pytest.importorskip("cupy")
+    frame = bridge.from_dlpack(cupy.asfortranarray(cupy.arange(6.0).reshape(3, 2)))
+    assert frame[0].sum() == 6
+    assert frame[1].sum() == 9
+
+
+def test_memory_of_numpy_is_uploaded():
+    source = np.arange(10)
+    column = bridge.from_dlpack(source, to="pylibcudf")
+    assert column.to_arrow().to_pylist() == list(range(10))
+    with pytest.raises(ValueError, match="no copy is allowed"):
+        bridge.from_dlpack(source, copy=False)
+
+
+def test_cupy_is_let_go_when_the_last_kernel_is_done(late):
+    """While the copy of half a second runs, nobody may have the memory."""
+    import cupy
+
+    stream, found = side_stream(), blank()
+    source = cupy.arange(ROWS, dtype="int32")
+    settle()
+    gone = weakref.ref(source)
+    column = bridge.from_cuda_array_interface(source, stream=stream, to="pylibcudf")
+    late.copy(as_cupy(column.data()), found, stream)
+    del source, column
+    gc.collect()
+    assert gone() is not None
+    assert not stream.done
+    stream.synchronize()
+    assert wait_until(lambda: gone() is None)
+    assert found.get().tolist() == list(range(ROWS))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views, runs and unusual dictionaries, decoded by libcudf on device memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import samples
+import views
+from device import GPU
+from peers import DeviceOnly, Producer, nodes
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 0)]
+
+
+def column_from(obj, **options):
+    return bridge.from_arrow_device(DeviceOnly(obj), to="pylibcudf", kind="column", **options)
+
+
+def rows_of(column):
+    return column.to_arrow().to_pylist()
+
+
+def cases():
+    """Arrays of each layout, and what they stand for."""
+    for nulls in samples.NULLS:
+        text = samples.values(pa.string(), samples.MANY, nulls)
+        yield f"string_view-{nulls}", views.string_view(text), text
+        for place in views.PLACES:
+            for element in (pa.int32(), pa.string(), samples.NESTED[3]):
+                lists = samples.as_list(element, samples.MANY, nulls)
+                for large in (False, True):
+                    view = views.list_view(lists, place, large)
+                    yield f"{view.type}-{place}-{nulls}", view, lists
+        for type_ in (pa.int32(), pa.bool_(), pa.string(), *samples.NESTED):
+            for ends in views.RUN_ENDS:
+                runs, expected = views.run_ended(samples.values(type_, samples.MANY, nulls), ends)
+                yield f"{runs.type}-{nulls}", runs, expected
+        keys = pa.array(["a", None, "bc", None])
+        rows = enumerate(samples.mask(samples.MANY, nulls))
+        codes = pa.array([None if null else i * 3 % 4 for i, null in rows], pa.uint8())
+        yield f"null keys-{nulls}", pa.DictionaryArray.from_arrays(codes, keys), keys.take(codes)
+
+
+CASES = [pytest.param(array, expected, id=name) for name, array, expected in cases()]
+
+
+def unnamed(value):
+    """Rows as pylibcudf gives them, which names no fields."""
+    if isinstance(value, dict):
+        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
+    return [unnamed(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("array", "expected"), CASES)
+def test_uploaded(array, expected):
+    for offset, size in SLICES:
+        column = column_from(array.slice(offset, size))
+        assert rows_of(column) == unnamed(expected.slice(offset, size).to_pylist())
+
+
+def all_buffers(array):
+    found = array.buffers()
+    if pa.types.is_dictionary(array.type):
+        found += all_buffers(array.dictionary)
+    return found
+
+
+class OnDevice:
+    """A pyarrow array whose buffers were copied to the device, but for the sizes beside views.
+
+    Arrow C++ keeps these in host memory, whatever the device.
+    """
+
+    def __init__(self, array):
+        self.kept = []
+        self.sizes = {b.address: b.size for b in all_buffers(array) if b}
+        self.producer = Producer(array, self.move)
+        self.__arrow_c_device_array__ = self.producer.__arrow_c_device_array__
+
+    def move(self, schema, array):
+        import cupy
+
+        array.device_type, array.device_id = 2, cupy.cuda.Device().id
+        for form, node in zip(nodes(schema), nodes(array.array), strict=True):
+            is_view = form.format in (b"vu", b"vz")
+            for i in range(node.n_buffers - is_view):
+                if self.sizes.get(node.buffers[i]):
+                    node.buffers[i] = self.copy(node.buffers[i])
+
+    def copy(self, address):
+        import cupy
+
+        host = np.frombuffer(pa.foreign_buffer(address, self.sizes[address]), "uint8")
+        self.kept.append(cupy.asarray(host))
+        return self.kept[-1].data.ptr
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize(("array", "expected"), CASES[:: len(CASES) // 30])
+def test_of_a_device(array, expected, copy, validate):
+    pytest.importorskip("cupy")
+    column = column_from(OnDevice(array), copy=copy, validate=validate)
+    assert rows_of(column) == unnamed(expected.to_pylist())
+
+
+def test_a_null_column_below_a_view_is_refused_on_a_device():
+    """libcudf cannot gather it."""
+    lists = samples.as_list(pa.null(), 9, "none")
+    with pytest.raises(TypeError, match=r"null column"):
+        column_from(views.list_view(samples.as_list(lists.type, 9, "none")))

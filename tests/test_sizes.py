@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices far inside huge arrays. Nothing stands before them: the base addresses are made up."""
+
+from __future__ import annotations
+
+import host
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+import samples
+from peers import Producer, assert_same, column_from, refused
+
+FAR = [2**31, 2**33 + 64, 2**40]
+
+#: Types whose rows are found by their position alone.
+FIXED = [t for t in samples.PRIMITIVE if not pa.types.is_boolean(t) and t.num_buffers == 2]
+
+
+def moved(array, far):
+    """An array whose rows stand behind `far` others that do not exist."""
+    # Strings have offsets where other types have values.
+    wide = {pa.string(): 32, pa.large_string(): 64}
+    bits = wide.get(array.type) or (1 if pa.types.is_boolean(array.type) else array.type.bit_width)
+
+    def edit(schema, array):
+        node = array.array
+        node.offset += far
+        for i, width in enumerate([1, bits]):
+            if node.buffers[i]:
+                node.buffers[i] -= far * width // 8
+
+    return Producer(array, edit)
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("type_", samples.PRIMITIVE, ids=str)
+def test_slices_far_inside(type_, nulls, far):
+    array = samples.values(type_, samples.MANY, nulls)
+    for steps in samples.cuts(samples.MANY)[::5]:
+        part = samples.cut(array, steps)
+        column = column_from(moved(part, far))
+        assert column.size() == len(part)
+        assert column.null_count() == part.null_count
+        assert_same(host.to_arrow(column, type_), part)
+
+
+@pytest.mark.parametrize("type_", FIXED, ids=str)
+def test_they_are_the_producers_memory(type_):
+    array = samples.values(type_, samples.MANY, "some")
+    column = column_from(moved(array, 2**33))
+    assert column.data().ptr == array.buffers()[1].address
+    assert column.null_mask().ptr == array.buffers()[0].address
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_fields_of_structs(far):
+    """The child is as long as the parent's rows reach, and only these are taken."""
+    array = samples.values(pa.struct([("0", pa.int64()), ("1", pa.string())]), 40, "some")
+
+    def edit(schema, array):
+        node = array.array
+        node.offset += far
+        node.buffers[0] -= far // 8
+        for i, bits in ((0, 64), (1, 32)):
+            child = node.children[i].contents
+            child.length += far
+            child.null_count = -1
+            child.buffers[0] -= far // 8
+            child.buffers[1] -= far * bits // 8
+
+    column = column_from(Producer(array, edit))
+    assert_same(host.to_arrow(column, array.type), array)
+    assert column_from(Producer(array, edit), validate="full").size() == 40
+
+
+def test_large_strings_over_huge_data():
+    far = 2**35
+    text = b"abcdef"
+    offsets = b"".join((far + i).to_bytes(8, "little") for i in (0, 2, 6))
+    array = pa.Array.from_buffers(
+        pa.large_string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    )
+
+    def edit(schema, array):
+        array.array.buffers[2] -= far
+
+    column = column_from(Producer(array, edit))
+    assert column.children()[0].type().id() == plc.TypeId.INT64
+    assert column.children()[0].data().ptr == array.buffers()[1].address
+    assert column.data().ptr == array.buffers()[2].address - far
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_fixed_size_lists(far):
+    array = samples.values(pa.int16(), 30, "none")
+    lists = pa.FixedSizeListArray.from_arrays(array, 3)
+
+    def edit(schema, array):
+        node = array.array
+        node.offset += far
+        child = node.children[0].contents
+        child.length += 3 * far
+        child.buffers[1] -= 3 * far * 2
+
+    column = column_from(Producer(lists, edit))
+    assert column.children()[1].data().ptr == array.buffers()[1].address
+    assert column.children()[1].size() == 30
+
+
+def test_more_rows_than_a_column_has_are_refused_with_a_way_out():
+    def edit(schema, array):
+        array.array.length = 2**31
+
+    message = refused(OverflowError, Producer(pa.array([1], pa.int8()), edit))
+    assert str(2**31) in message
+    assert "stream of smaller arrays" in message
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_more_elements_than_a_column_has_are_refused_with_a_way_out(large):
+    make, width = (pa.large_list, 8) if large else (pa.large_list_view, 8)
+    first, second = (0).to_bytes(width, "little"), (2**32).to_bytes(width, "little")
+    buffers = [first + second] if large else [first, second]
+    elements = pa.array([], pa.int8())
+    array = pa.Array.from_buffers(
+        make(pa.int8()), 1, [None, *map(pa.py_buffer, buffers)], children=[elements]
+    )
+
+    def edit(schema, array):
+        array.array.children[0].contents.length = 2**32
+
+    message = refused(OverflowError, Producer(array, edit))
+    assert "stream of smaller arrays" in message
