@@ -99,12 +99,13 @@ class DeviceArray(TensorProtocols):
         exporter: Exporter | None = None,
     ) -> None:
         super().__init__()
+        # Goes before the array does, whose owner the interpreter waits for when it ends.
+        self._exporter = exporter
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
         self._labels = labels
         self._first_row = first_row
-        self._exporter = exporter
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""

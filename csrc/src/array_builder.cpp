@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
 
+#include "convert_dictionary.hpp"
 #include "export_checks.hpp"
 #include "negotiate.hpp"
 #include "recast.hpp"
@@ -136,7 +137,7 @@ void array_builder::fill(std::size_t index,
     fail_invalid(path, "a column of another type found than the schema was made for");
   }
   auto made = std::unique_ptr<cudf::column>{};
-  if (step.decode) { made = decode_dictionary(view_of(column, rows, where_), where_); }
+  if (step.decode) { made = decode_dictionary(view_of(column, rows, where_), path, where_); }
   if (step.check != value_check::none) {
     auto const decoded = made ? made->view() : column;
     auto const checked = made ? moved(rows, own_rows(decoded)) : rows;

@@ -188,6 +188,7 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 std::int64_t read_integer(void const* source, std::int64_t width)
 {
   switch (width) {
+    case 1: return load<std::int8_t>(source, 0);
     case 2: return load<std::int16_t>(source, 0);
     case 4: return load<std::int32_t>(source, 0);
     default: return load<std::int64_t>(source, 0);

@@ -6,13 +6,6 @@
 
 namespace cudf_arrow_bridge::detail {
 
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
-{
-  return where.host ? host::decode_dictionary(column, where)
-                    : device::decode_dictionary(column, where);
-}
-
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 placement const& where)
 {

@@ -16,11 +16,6 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// The values of a dictionary's rows; a row is null where its value is. Values must not be nested.
-/// On device memory this waits for the sizes of strings, and where the dictionary holds nulls.
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& column,
-                                                placement const& where);
-
 /// A DICTIONARY32 column of a column's rows, with INT32 indices; the values are those that occur,
 /// each once. On device memory this waits for how many there are.
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,

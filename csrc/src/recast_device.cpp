@@ -5,16 +5,12 @@
 
 #include <cudf/aggregation.hpp>
 #include <cudf/binaryop.hpp>
-#include <cudf/column/column_factories.hpp>
 #include <cudf/copying.hpp>
-#include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/dictionary/encode.hpp>
 #include <cudf/lists/count_elements.hpp>
 #include <cudf/lists/lists_column_view.hpp>
-#include <cudf/null_mask.hpp>
 #include <cudf/reduction.hpp>
 #include <cudf/scalar/scalar.hpp>
-#include <cudf/table/table.hpp>
 #include <cudf/unary.hpp>
 
 #include <stdexcept>
@@ -33,40 +29,7 @@ cudf::column_view as_type(cudf::column_view const& column, cudf::data_type type)
           column.offset()};
 }
 
-/// libcudf's decoding forgets the nulls among a dictionary's values.
-std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
-                                            cudf::dictionary_column_view const& dictionary,
-                                            placement const& where)
-{
-  auto const indices = dictionary.indices();
-  // A gather map has no nulls: what lies under them is taken for what it is, and masked afterwards.
-  auto const map = cudf::column_view{
-    indices.type(), column.size(), indices.head<void>(), nullptr, 0, column.offset()};
-  auto rows  = cudf::gather(cudf::table_view{{dictionary.keys()}},
-                            map,
-                            cudf::out_of_bounds_policy::NULLIFY,
-                            where.stream,
-                            where.mr)
-                 ->release();
-  auto taken = std::move(rows.front());
-  auto [mask, null_count] =
-    cudf::bitmask_and(cudf::table_view{{taken->view(), column}}, where.stream, where.mr);
-  taken->set_null_mask(std::move(mask), null_count);
-  return taken;
-}
-
 }  // namespace
-
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
-{
-  auto const dictionary = cudf::dictionary_column_view{column};
-  // Of no rows, libcudf's decoding forgets the type.
-  if (column.is_empty()) { return cudf::make_empty_column(dictionary.keys().type()); }
-  return dictionary.keys().has_nulls()
-           ? gather_values(column, dictionary, where)
-           : cudf::dictionary::decode(dictionary, where.stream, where.mr);
-}
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 placement const& where)

@@ -6,8 +6,6 @@
 /// The operations of recast.hpp on device memory, enqueued on the placement's stream.
 namespace cudf_arrow_bridge::detail::device {
 
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& column,
-                                                placement const& where);
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 placement const& where);
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,

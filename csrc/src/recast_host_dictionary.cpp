@@ -2,9 +2,6 @@
 #include "host_access.hpp"
 #include "recast_host.hpp"
 
-#include <cudf/dictionary/dictionary_column_view.hpp>
-#include <cudf/utilities/error.hpp>
-
 #include <limits>
 #include <string_view>
 #include <unordered_map>
@@ -100,54 +97,7 @@ std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
                                         std::move(children));
 }
 
-/// An index of whatever integer type. Under a null lies anything.
-std::int64_t index_at(cudf::column_view const& indices, std::int64_t row)
-{
-  auto const* head = indices.head<void>();
-  switch (indices.type().id()) {
-    case cudf::type_id::INT8: return load<std::int8_t>(head, row);
-    case cudf::type_id::INT16: return load<std::int16_t>(head, row);
-    case cudf::type_id::INT32: return load<std::int32_t>(head, row);
-    case cudf::type_id::INT64: return load<std::int64_t>(head, row);
-    case cudf::type_id::UINT8: return load<std::uint8_t>(head, row);
-    case cudf::type_id::UINT16: return load<std::uint16_t>(head, row);
-    case cudf::type_id::UINT32: return load<std::uint32_t>(head, row);
-    case cudf::type_id::UINT64: return static_cast<std::int64_t>(load<std::uint64_t>(head, row));
-    default: throw cudf::logic_error{"not an index type"};
-  }
-}
-
 }  // namespace
-
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
-{
-  auto const indices = column.child(cudf::dictionary_column_view::indices_column_index);
-  auto const keys    = column.child(cudf::dictionary_column_view::keys_column_index);
-  auto const values  = row_bytes{keys};
-  auto const filler =
-    std::vector<char>(keys.type().id() == cudf::type_id::STRING ? 0 : cudf::size_of(keys.type()));
-  auto const* mask = reinterpret_cast<std::uint8_t const*>(column.null_mask());
-  auto valid       = zeros(bytes_for_bits(column.size() + 31) / 4 * 4, where);
-  auto bits        = values_of<std::uint8_t>(valid);
-  auto entries     = std::vector<bytes>{};
-  auto null_count  = cudf::size_type{0};
-  entries.reserve(static_cast<std::size_t>(column.size()));
-  for (std::int64_t row = 0; row < column.size(); ++row) {
-    auto const present = column.null_count() == 0 || bit_at(mask, column.offset() + row);
-    auto const index   = present ? index_at(indices, column.offset() + row) : -1;
-    if (index < 0 || index >= keys.size() || !values.is_valid(index)) {
-      entries.emplace_back(filler.data(), filler.size());
-      ++null_count;
-      continue;
-    }
-    entries.push_back(values[index]);
-    auto& byte = bits[static_cast<std::size_t>(row / 8)];
-    byte       = static_cast<std::uint8_t>(byte | 1U << (row % 8));
-  }
-  if (null_count == 0) { valid = rmm::device_buffer{0, where.stream, where.mr}; }
-  return make_rows(keys.type(), entries, std::move(valid), null_count, where);
-}
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 placement const& where)
