@@ -171,7 +171,7 @@ def unknown_of(size, nulls):
 
 
 def can_leave_again(type_):
-    """Whether there is a way back to the type; there is none to halves and lists of a fixed size."""
+    """Whether there is a way back to the type: there is none to halves and fixed-size lists."""
     if pa.types.is_float16(type_) or pa.types.is_fixed_size_list(type_):
         return False
     return all(can_leave_again(type_.field(i).type) for i in range(type_.num_fields))
