@@ -55,8 +55,9 @@ TEST_F(array_streams, every_batch_has_an_event_of_its_own)
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get());
   auto const one    = batches.next().array.to_arrow();
-  auto slow         = std::optional<sim::slow_stream>{stream.get()};
-  auto const two    = batches.next().array.to_arrow();
+  synchronize(stream.get());
+  auto slow      = std::optional<sim::slow_stream>{stream.get()};
+  auto const two = batches.next().array.to_arrow();
   EXPECT_NE(event_of(one), event_of(two));
   sim::drain();
   // What came after the first batch was made is nothing that its readers wait for.
