@@ -12,7 +12,7 @@ import cudf_arrow_bridge
 
 from .data import COLUMN_TYPES, batch_of, ints
 from .measure import Case, Contestant
-from .ways import OURS, Handed, export_of, to_pylibcudf
+from .ways import OURS, Handed, HandedStream, drain, export_of, to_pylibcudf
 
 __all__ = ["cases"]
 
@@ -82,6 +82,32 @@ def _frames() -> Iterator[Case]:
         yield _import("frame import", name, batch, cudf_arrow_bridge.from_arrow_device)
 
 
+def _streams() -> Iterator[Case]:
+    """Each call is a whole stream of many small batches, pulled and let go one by one."""
+    batch_rows, count = 1000, 10_000
+    whole = batch_of(ints, 10, batch_rows * count)
+    split = pa.Table.from_batches([whole.slice(i * batch_rows, batch_rows) for i in range(count)])
+    frame = cudf_arrow_bridge.from_arrow_device(whole)
+
+    def theirs() -> None:
+        drain(pa.RecordBatchReader.from_stream(HandedStream(split.to_reader())))
+
+    def ours_out() -> None:
+        stream = cudf_arrow_bridge.to_arrow_device_stream(frame, max_rows=batch_rows)
+        drain(pa.RecordBatchReader.from_stream(HandedStream(stream)))
+
+    def ours_in() -> None:
+        drain(
+            cudf_arrow_bridge.from_arrow_device_stream(
+                HandedStream(split.to_reader()), to="pylibcudf", concat=False
+            )
+        )
+
+    name = "10,000 batches of 1,000 x 10 x int64"
+    yield Case("stream export", name, (Contestant(OURS, ours_out), Contestant(PEER, theirs)))
+    yield Case("stream import", name, (Contestant(OURS, ours_in), Contestant(PEER, theirs)))
+
+
 def cases() -> list[Case]:
     """All cases, with their data."""
-    return [*_columns(), *_types(), *_rows(), *_frames()]
+    return [*_columns(), *_types(), *_rows(), *_frames(), *_streams()]

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import cudf_arrow_bridge
 
 from .measure import Contestant
 
-__all__ = ["OURS", "Handed", "export_of", "to_pylibcudf"]
+__all__ = ["OURS", "Handed", "HandedStream", "drain", "export_of", "to_pylibcudf"]
 
 OURS = "cudf_arrow_bridge"
 
@@ -22,6 +24,21 @@ class Handed:
 
     def __arrow_c_device_array__(self, requested_schema: object = None) -> tuple[object, object]:
         return self._capsules
+
+
+class HandedStream:
+    """An exported stream with nothing but the protocol, likewise."""
+
+    def __init__(self, producer: Any) -> None:
+        self._capsule = producer.__arrow_c_stream__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._capsule
+
+
+def drain(batches: Iterable[Any]) -> None:
+    """Pull every batch and keep none."""
+    deque(batches, maxlen=0)
 
 
 def to_pylibcudf(array: Any) -> Any:

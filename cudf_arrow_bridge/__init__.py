@@ -8,9 +8,12 @@ _load.load_libraries()
 from cudf_arrow_bridge import _build_info  # noqa: E402
 from cudf_arrow_bridge.accessors import install_protocol, register_when_imported  # noqa: E402
 from cudf_arrow_bridge.device_array import BufferInfo, DeviceArray  # noqa: E402
+from cudf_arrow_bridge.device_array_stream import DeviceArrayStream  # noqa: E402
 from cudf_arrow_bridge.exporting import to_arrow_device  # noqa: E402
 from cudf_arrow_bridge.importing import from_arrow_device  # noqa: E402
 from cudf_arrow_bridge.residency import DeviceType, has_gpu  # noqa: E402
+from cudf_arrow_bridge.stream_exporting import to_arrow_device_stream  # noqa: E402
+from cudf_arrow_bridge.stream_importing import from_arrow_device_stream  # noqa: E402
 from cudf_arrow_bridge.tensors import (  # noqa: E402
     from_cuda_array_interface,
     from_dlpack,
@@ -21,14 +24,17 @@ __version__ = _build_info.VERSION
 __all__ = [
     "BufferInfo",
     "DeviceArray",
+    "DeviceArrayStream",
     "DeviceType",
     "__version__",
     "from_arrow_device",
+    "from_arrow_device_stream",
     "from_cuda_array_interface",
     "from_dlpack",
     "has_gpu",
     "install_protocol",
     "to_arrow_device",
+    "to_arrow_device_stream",
 ]
 
 register_when_imported()

@@ -38,6 +38,12 @@ def parser() -> argparse.ArgumentParser:
     )
     trip.add_argument("files", nargs="+", metavar="FILE", help="Parquet, Arrow IPC or CSV")
     trip.add_argument("--rows", type=positive, metavar="N", help="take only the first N rows")
+    trip.add_argument(
+        "--batch-rows",
+        type=positive,
+        metavar="N",
+        help="cross in batches of N rows, through the stream interfaces",
+    )
 
     look = commands.add_parser(
         "inspect",
@@ -61,7 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.command == "roundtrip":
         from cudf_arrow_bridge.cli import roundtrip
 
-        return roundtrip.run(arguments.files, rows=arguments.rows, as_json=arguments.json)
+        return roundtrip.run(
+            arguments.files,
+            rows=arguments.rows,
+            batch_rows=arguments.batch_rows,
+            as_json=arguments.json,
+        )
     if arguments.command == "inspect":
         from cudf_arrow_bridge.cli import inspect
 

@@ -25,6 +25,7 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         void (*release)(ArrowSchema*) noexcept
 
     cdef struct ArrowArray:
+        int64_t length
         void (*release)(ArrowArray*) noexcept
 
     cdef struct ArrowDeviceArray:
@@ -32,6 +33,12 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         int64_t device_id
         int32_t device_type
         void* sync_event
+
+    cdef struct ArrowArrayStream:
+        void (*release)(ArrowArrayStream*) noexcept
+
+    cdef struct ArrowDeviceArrayStream:
+        void (*release)(ArrowDeviceArrayStream*) noexcept
 
     const int64_t ARROW_FLAG_NULLABLE
     const int32_t ARROW_DEVICE_CPU
@@ -45,6 +52,13 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass unique_device_array:
         ArrowDeviceArray* get() noexcept
         void move_to(ArrowDeviceArray*) noexcept
+        bool is_released() noexcept
+
+    cdef cppclass unique_array_stream:
+        void move_to(ArrowArrayStream*) noexcept
+
+    cdef cppclass unique_device_array_stream:
+        void move_to(ArrowDeviceArrayStream*) noexcept
 
 
 cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nogil:
@@ -86,12 +100,17 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass shared_schema:
         unique_schema to_arrow() except +libcudf_exception_handler
+        bool same_as "is"(const shared_schema&) noexcept
 
     shared_schema make_schema(
         const column_view&, const column_metadata&
     ) except +libcudf_exception_handler
     shared_schema make_schema(
         const table_view&, const vector[column_metadata]&, const vector[pair[string, string]]&
+    ) except +libcudf_exception_handler
+    shared_schema copy_schema(const ArrowSchema&) except +libcudf_exception_handler
+    void check_same_schema(
+        const ArrowSchema&, const ArrowSchema&, bool
     ) except +libcudf_exception_handler
 
 
@@ -182,6 +201,54 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         const ArrowSchema&,
         ArrowDeviceArray*,
         const import_options&,
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+
+
+cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass stream_batch:
+        shared_schema schema
+        device_array array
+        bool is_end() noexcept
+
+    cdef cppclass batch_source:
+        pass
+
+    cdef cppclass device_array_stream:
+        device_array_stream() noexcept
+        device_array_stream(unique_ptr[batch_source], shared_schema) except +
+        const shared_schema& schema() except +libcudf_exception_handler
+        int32_t device_type() except +libcudf_exception_handler
+        stream_batch next() except +libcudf_exception_handler
+        bool is_released() noexcept
+        void reset() noexcept
+
+    cdef cppclass array_stream_reader:
+        array_stream_reader() noexcept
+        array_stream_reader(ArrowDeviceArrayStream*) except +libcudf_exception_handler
+        array_stream_reader(ArrowArrayStream*) except +libcudf_exception_handler
+        const ArrowSchema& schema() except +libcudf_exception_handler
+        unique_device_array next() except +libcudf_exception_handler
+        int error_code() noexcept
+        void reset() noexcept
+
+    unique_ptr[batch_source] single(stream_batch) except +libcudf_exception_handler
+    unique_ptr[batch_source] slices(
+        const column_view&,
+        shared_schema,
+        shared_ptr[const void],
+        size_type,
+        const export_options&,
+        stream_ref,
+        device_async_resource_ref,
+    ) except +libcudf_exception_handler
+    unique_ptr[batch_source] slices(
+        const table_view&,
+        shared_schema,
+        shared_ptr[const void],
+        size_type,
+        const export_options&,
         stream_ref,
         device_async_resource_ref,
     ) except +libcudf_exception_handler

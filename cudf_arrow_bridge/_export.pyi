@@ -37,3 +37,19 @@ def export_table(
     owner: Any,
     how: ExportOptions,
 ) -> tuple[Schema, ExportedArray]: ...
+
+class BatchSource: ...
+
+def slice_column(
+    column: plc.Column, metadata: ColumnMetadata, max_rows: int, owner: Any, how: ExportOptions
+) -> BatchSource: ...
+def slice_table(
+    columns: tuple[plc.Column, ...],
+    fields: list[ColumnMetadata],
+    num_rows: int,
+    metadata: Mapping[bytes, bytes],
+    max_rows: int,
+    owner: Any,
+    how: ExportOptions,
+) -> BatchSource: ...
+def single_batch(schema: Schema, array: ExportedArray) -> BatchSource: ...

@@ -24,10 +24,6 @@ from cudf_arrow_bridge._schema cimport Schema, to_column_metadata, to_key_values
 cdef class ExportedArray:
     """One level of an exported tree: `cudf_arrow_bridge::device_array` as Python sees it."""
 
-    cdef _core.device_array array
-    #: What `stream=` of the export resolved to; None for a copy in host memory.
-    cdef readonly object stream
-
     @staticmethod
     cdef ExportedArray wrap(_core.device_array array, object stream):
         cdef ExportedArray self = ExportedArray.__new__(ExportedArray)
@@ -126,6 +122,44 @@ cdef class ExportedArray:
         ]
 
 
+cdef class ExportCall:
+    """What an export is called with, as C++ takes it."""
+
+    cdef _core.export_options options
+    cdef stream_ref stream
+    cdef device_async_resource_ref resource
+    cdef shared_ptr[const void] owner
+
+    def __cinit__(self, columns, owner, how):
+        mr = resolve_resource(None)
+        self.options.compact = how.compact
+        self.options.managed_as_cuda = how.managed_as_cuda
+        self.stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
+        self.resource = resource_of(mr)
+        # The stream and the resource are in use as long as what they were used for.
+        self.owner = share_object((columns, owner, mr, how.stream))
+
+
+cdef table_view view_of(tuple columns, size_type num_rows) except *:
+    cdef vector[column_view] views
+    views.reserve(len(columns))
+    for column in columns:
+        views.push_back((<Column?>column).view())
+    return table_view(views, num_rows)
+
+
+cdef shared_schema schema_of(table_view view, list fields, metadata) except *:
+    cdef vector[column_metadata] c_fields
+    c_fields.reserve(len(fields))
+    for field in fields:
+        c_fields.push_back(to_column_metadata(field))
+    cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
+    cdef shared_schema schema
+    with nogil:
+        schema = move(_core.make_schema(view, c_fields, c_metadata))
+    return schema
+
+
 def export_column(Column column not None, metadata, owner, how):
     """Export a column: its schema and its array.
 
@@ -134,45 +168,83 @@ def export_column(Column column not None, metadata, owner, how):
     """
     cdef column_view view = column.view()
     cdef column_metadata c_metadata = to_column_metadata(metadata)
+    cdef ExportCall call = ExportCall(column, owner, how)
     cdef shared_schema schema
     cdef _core.device_array array
-    cdef _core.export_options options
-    mr = resolve_resource(None)
-    cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
-    kept = (column, owner, mr, how.stream)
-    cdef shared_ptr[const void] c_owner = share_object(kept)
-    options.compact = how.compact
-    options.managed_as_cuda = how.managed_as_cuda
     with nogil:
         schema = move(_core.make_schema(view, c_metadata))
-        array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
+        array = move(
+            _core.to_arrow_device(view, call.owner, call.options, call.stream, call.resource)
+        )
     return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
 
 
 def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how):
     """Export columns as a record batch: its schema and its array, likewise."""
-    cdef vector[column_view] views
-    cdef vector[column_metadata] c_fields
-    views.reserve(len(columns))
-    for column in columns:
-        views.push_back((<Column?>column).view())
-    c_fields.reserve(len(fields))
-    for field in fields:
-        c_fields.push_back(to_column_metadata(field))
-    cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
-    cdef shared_schema schema
+    cdef table_view view = view_of(columns, num_rows)
+    cdef ExportCall call = ExportCall(columns, owner, how)
+    cdef shared_schema schema = schema_of(view, fields, metadata)
     cdef _core.device_array array
-    cdef _core.export_options options
-    mr = resolve_resource(None)
-    cdef device_async_resource_ref resource = resource_of(mr)
-    cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
-    cdef table_view view = table_view(views, num_rows)
-    kept = (columns, owner, mr, how.stream)
-    cdef shared_ptr[const void] c_owner = share_object(kept)
-    options.compact = how.compact
-    options.managed_as_cuda = how.managed_as_cuda
     with nogil:
-        schema = move(_core.make_schema(view, c_fields, c_metadata))
-        array = move(_core.to_arrow_device(view, move(c_owner), options, c_stream, resource))
+        array = move(
+            _core.to_arrow_device(view, call.owner, call.options, call.stream, call.resource)
+        )
     return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
+
+
+cdef class BatchSource:
+    """Batches for a stream: `cudf_arrow_bridge::batch_source` as Python sees it."""
+
+
+def slice_column(Column column not None, metadata, size_type max_rows, owner, how) -> BatchSource:
+    """Split a column into batches that are exported when they are asked for."""
+    cdef BatchSource result = BatchSource.__new__(BatchSource)
+    cdef column_view view = column.view()
+    cdef column_metadata c_metadata = to_column_metadata(metadata)
+    cdef ExportCall call = ExportCall(column, owner, how)
+    with nogil:
+        result.source = move(
+            _core.slices(
+                view,
+                _core.make_schema(view, c_metadata),
+                call.owner,
+                max_rows,
+                call.options,
+                call.stream,
+                call.resource,
+            )
+        )
+    return result
+
+
+def slice_table(
+    tuple columns, list fields, size_type num_rows, metadata, size_type max_rows, owner, how
+) -> BatchSource:
+    """Split columns into record batches, likewise."""
+    cdef BatchSource result = BatchSource.__new__(BatchSource)
+    cdef table_view view = view_of(columns, num_rows)
+    cdef ExportCall call = ExportCall(columns, owner, how)
+    cdef shared_schema schema = schema_of(view, fields, metadata)
+    with nogil:
+        result.source = move(
+            _core.slices(
+                view,
+                schema,
+                call.owner,
+                max_rows,
+                call.options,
+                call.stream,
+                call.resource,
+            )
+        )
+    return result
+
+
+def single_batch(Schema schema not None, ExportedArray array not None) -> BatchSource:
+    """Make a source of one array that is exported already."""
+    cdef BatchSource result = BatchSource.__new__(BatchSource)
+    cdef _core.stream_batch batch
+    batch.schema = schema.schema
+    batch.array = array.array
+    result.source = move(_core.single(batch))
+    return result

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
 
+from cython.operator cimport dereference
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 from libcpp.pair cimport pair
@@ -12,7 +13,9 @@ from cudf_arrow_bridge._capsules cimport schema_from_capsule, schema_to_capsule
 from cudf_arrow_bridge._core cimport (
     ARROW_FLAG_NULLABLE,
     ArrowSchema,
+    check_same_schema,
     column_metadata,
+    copy_schema,
     shared_schema,
     unique_schema,
 )
@@ -54,6 +57,29 @@ cdef class Schema:
         with nogil:
             schema = move(self.schema.to_arrow())
         return schema_to_capsule(schema)
+
+    @staticmethod
+    def copy_of(capsule) -> Schema:
+        """Copy the schema in a capsule, which stays as it is."""
+        cdef ArrowSchema* schema = schema_from_capsule(capsule)
+        cdef shared_schema copied
+        with nogil:
+            copied = move(copy_schema(dereference(schema)))
+        return Schema.wrap(move(copied))
+
+
+def check_same(expected, found) -> None:
+    """Check that arrays with the schemas of two capsules go together; nulls are their own affair.
+
+    Raises
+    ------
+    ValueError
+        If they do not, naming the first column that differs.
+    """
+    cdef ArrowSchema* one = schema_from_capsule(expected)
+    cdef ArrowSchema* other = schema_from_capsule(found)
+    with nogil:
+        check_same_schema(dereference(one), dereference(other), True)
 
 
 def marks_table(object capsule) -> bool:

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from ._export import ExportedArray
     from ._tensor import Tensor
 
-__all__ = ["BufferInfo", "DeviceArray", "DeviceType", "as_field", "as_schema"]
+__all__ = [
+    "BufferInfo",
+    "DeviceArray",
+    "as_field",
+    "as_schema",
+    "check_keywords",
+    "check_shape",
+    "with_method",
+]
 
 
 class BufferInfo(NamedTuple):
@@ -62,16 +70,24 @@ class DeviceArray(TensorProtocols):
         ``"table"`` for a record batch, ``"column"`` for any other array.
     labels
         Labels that Arrow metadata can only quote, for an import in this process.
+    first_row
+        Of a batch of a stream: its first row, counted as the schema's metadata counts them.
     """
 
     def __init__(
-        self, array: ExportedArray, arrow_schema: Any, kind: str, labels: tuple[Any, ...] = ()
+        self,
+        array: ExportedArray,
+        arrow_schema: Any,
+        kind: str,
+        labels: tuple[Any, ...] = (),
+        first_row: int | None = None,
     ) -> None:
         super().__init__()
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
         self._labels = labels
+        self._first_row = first_row
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
@@ -101,9 +117,7 @@ class DeviceArray(TensorProtocols):
         -----
         Source: Arrow specification, "The Arrow PyCapsule Interface".
         """
-        unknown = [name for name, value in kwargs.items() if value is not None]
-        if unknown:
-            raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
+        check_keywords(kwargs)
         self.check_requested(requested_schema)
         array = self._array.device_array_capsule()
         return self.__arrow_c_schema__(), array
@@ -139,17 +153,8 @@ class DeviceArray(TensorProtocols):
         ValueError
             If the schema has another number of fields.
         """
-        if requested is None:
-            return
-        wanted = as_field(requested).type
-        own = as_field(self).type
-        for type_ in (wanted, own):
-            if not pa.types.is_struct(type_):
-                return
-        if wanted.num_fields != own.num_fields:
-            raise ValueError(
-                f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
-            )
+        if requested is not None:
+            check_shape(as_field(requested).type, as_field(self).type)
 
     @property
     def device_type(self) -> DeviceType:
@@ -250,7 +255,7 @@ class DeviceArray(TensorProtocols):
             An array in CPU memory; of an array that is there already, another handle on it.
         """
         array = self._array.to_host(resolve_stream(stream))
-        return DeviceArray(array, self._arrow_schema, self._kind, self._labels)
+        return DeviceArray(array, self._arrow_schema, self._kind, self._labels, self._first_row)
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""
@@ -271,8 +276,25 @@ class DeviceArray(TensorProtocols):
         return display.html(self)
 
 
+def check_keywords(keywords: dict[str, Any]) -> None:
+    """Refuse keywords of later versions of the specification that mean something."""
+    unknown = [name for name, value in keywords.items() if value is not None]
+    if unknown:
+        raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
+
+
+def check_shape(wanted: pa.DataType, own: pa.DataType) -> None:
+    """Refuse a requested type of another number of fields."""
+    if not pa.types.is_struct(wanted) or not pa.types.is_struct(own):
+        return
+    if wanted.num_fields != own.num_fields:
+        raise ValueError(
+            f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
+        )
+
+
 class _SchemaCapsule:
-    """Gives a bare capsule the method that pyarrow looks for."""
+    """A bare capsule as an object of the protocol."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -281,18 +303,19 @@ class _SchemaCapsule:
         return self._capsule
 
 
-def _with_method(schema: Any) -> Any:
+def with_method(schema: Any) -> Any:
+    """Give a bare capsule the method that pyarrow looks for; leave what has it alone."""
     return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
 
 
 def as_field(schema: Any) -> pa.Field:
     """Read a schema, or a capsule of one (which that spends), as a field."""
-    return pa.field(_with_method(schema))
+    return pa.field(with_method(schema))
 
 
 def as_schema(schema: Any) -> pa.Schema:
     """Read the schema of a record batch, likewise."""
-    return pa.schema(_with_method(schema))
+    return pa.schema(with_method(schema))
 
 
 def _walk(

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pylibcudf as plc
 
@@ -13,11 +12,9 @@ from ._export import export_column, export_table
 from ._frames_loader import load_frames
 from .device_array import DeviceArray
 from .metadata import ColumnMetadata, from_field
+from .parts import Parts
 from .sources import ImportOptions, Source, open_source
 from .streams import Stream, resolve_stream
-
-if TYPE_CHECKING:
-    from .frames import FrameParts
 
 __all__ = ["to_arrow_device"]
 
@@ -89,59 +86,51 @@ class ExportOptions(NamedTuple):
 def _export(obj: Any, preserve_index: bool | None, how: ExportOptions) -> DeviceArray:
     if isinstance(obj, DeviceArray):
         return obj
+    parts = parts_of(obj, preserve_index, how.stream)
+    if parts.kind == "table":
+        schema, array = export_table(
+            tuple(parts.columns), parts.fields, parts.num_rows, parts.metadata, parts.owners, how
+        )
+    else:
+        schema, array = export_column(parts.columns[0], parts.fields[0], parts.owners, how)
+    return DeviceArray(array, schema, parts.kind, parts.labels)
+
+
+def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
+    """Take whatever holds cuDF data apart, for an export; anything else is imported first.
+
+    Parameters
+    ----------
+    obj, preserve_index
+        As in `to_arrow_device`, or an array of a stream.
+    stream
+        Where an index that is made for the occasion is made, and foreign arrays are imported.
+    """
     if isinstance(obj, plc.Column):
-        schema, array = export_column(obj, ColumnMetadata(), None, how)
-        return DeviceArray(array, schema, "column")
+        return Parts([obj], [ColumnMetadata()], obj.size(), {}, "column", (), ())
     if isinstance(obj, plc.Table):
         # Without metadata the core names the fields by their positions.
-        return _table(obj.columns(), [], obj.num_rows(), {}, obj, how)
-    if _is_cudf(obj):
-        return _frame(load_frames().disassemble(obj, preserve_index, how.stream), how)
-    return _reexport(open_source(obj), how)
+        return Parts(obj.columns(), [], obj.num_rows(), {}, "table", (), (obj,))
+    if is_cudf(obj):
+        parts: Parts = load_frames().disassemble(obj, preserve_index, stream)
+        return parts
+    return _parts_of_source(obj if isinstance(obj, Source) else open_source(obj), stream)
 
 
-def _is_cudf(obj: Any) -> bool:
+def is_cudf(obj: Any) -> bool:
+    """Say whether this is one of cuDF's objects, which an import of cuDF must have made."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-def _table(
-    columns: Sequence[plc.Column],
-    fields: list[ColumnMetadata],
-    num_rows: int,
-    metadata: Mapping[bytes, bytes],
-    owner: Any,
-    how: ExportOptions,
-    labels: tuple[Any, ...] = (),
-) -> DeviceArray:
-    schema, array = export_table(tuple(columns), fields, num_rows, metadata, owner, how)
-    return DeviceArray(array, schema, "table", labels)
-
-
-def _frame(parts: FrameParts, how: ExportOptions) -> DeviceArray:
-    if parts.kind == "table":
-        return _table(
-            parts.columns,
-            parts.fields,
-            parts.num_rows,
-            parts.metadata,
-            parts.owners,
-            how,
-            parts.labels,
-        )
-    schema, array = export_column(parts.columns[0], parts.fields[0], parts.owners, how)
-    return DeviceArray(array, schema, "column", parts.labels)
-
-
-def _reexport(source: Source, how: ExportOptions) -> DeviceArray:
-    """Export what another library holds, under the names it came with."""
+def _parts_of_source(source: Source, stream: Stream) -> Parts:
+    """Import what another library holds, to be exported under the names it came with."""
     # It goes on to somebody who takes what Arrow allows.
     options = ImportOptions(sanitize=False)
     if source.kind(None) == "table":
-        columns, num_rows = source.import_table(how.stream, None, options)
+        columns, num_rows = source.import_table(stream, None, options)
         schema = source.schema()
         fields = [from_field(field) for field in schema]
-        return _table(columns, fields, num_rows, schema.metadata or {}, None, how)
-    column = source.import_column(how.stream, None, options)
-    c_schema, array = export_column(column, from_field(source.field()), None, how)
-    return DeviceArray(array, c_schema, "column")
+        return Parts(columns, fields, num_rows, schema.metadata or {}, "table", (), ())
+    column = source.import_column(stream, None, options)
+    return Parts([column], [from_field(source.field())], column.size(), {}, "column", (), ())

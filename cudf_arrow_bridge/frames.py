@@ -7,9 +7,9 @@ them a frame again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import cudf
 import pandas as pd
@@ -24,51 +24,27 @@ from .layout import Index, Kind, Layout, decode_field, decode_schema, encode_fie
 from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from .outgoing import outgoing
 from .pandas_types import pandas_type
+from .parts import Parts
 from .residency import Place, place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from cudf.core.column import ColumnBase
 
-__all__ = ["FrameParts", "assemble_frame", "assemble_series", "disassemble"]
-
-
-@dataclass
-class FrameParts:
-    """A cuDF object taken apart.
-
-    Attributes
-    ----------
-    columns, fields
-        The columns and their Arrow fields, pairwise.
-    num_rows
-        The number of rows, which a frame without columns has too.
-    metadata
-        The schema's metadata; empty for an array.
-    kind
-        ``"table"`` for a record batch, ``"column"`` for an array.
-    labels
-        Labels that the metadata can only quote. Kept with the array in this process and passed to
-        ``assemble_*``, they make the labels exact.
-    owners
-        What must stay alive while the memory is in use. It also keeps cuDF's copy-on-write from
-        writing into that memory.
-    """
-
-    columns: list[plc.Column]
-    fields: list[ColumnMetadata]
-    num_rows: int
-    metadata: dict[bytes, bytes]
-    kind: Literal["table", "column"]
-    labels: tuple[Any, ...]
-    owners: tuple[Any, ...]
+__all__ = [
+    "assemble_frame",
+    "assemble_series",
+    "disassemble",
+    "frame_assembler",
+    "series_assembler",
+]
 
 
 def disassemble(
     obj: cudf.DataFrame | cudf.Series | cudf.Index,
     preserve_index: bool | None = None,
     stream: Any = None,
-) -> FrameParts:
+) -> Parts:
     """Take a cuDF object apart, without copying its data.
 
     Parameters
@@ -112,7 +88,7 @@ def disassemble(
     raise TypeError(f"expected a cuDF DataFrame, Series or Index, found {type(obj).__name__}")
 
 
-def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) -> FrameParts:
+def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) -> Parts:
     name = "" if label is None else stringify(label)
     objects: list[Any] = []
     made, field = _outgoing(column, name)
@@ -120,7 +96,7 @@ def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) 
         rows = None
     ours = encode_field(kind, name, label, hint(column.dtype), rows, objects)
     field = replace(field, metadata={**field.metadata, **ours})
-    return FrameParts([made], [field], column.size, {}, "column", tuple(objects), (made,))
+    return Parts([made], [field], column.size, {}, "column", tuple(objects), (made,))
 
 
 def _table(
@@ -131,7 +107,7 @@ def _table(
     preserve_index: bool | None,
     attrs: dict[Any, Any],
     stream: Any,
-) -> FrameParts:
+) -> Parts:
     names = [stringify(label) for label in labels]
     entries = [
         _entry(label, name, column)
@@ -164,7 +140,7 @@ def _table(
     }
     made = [column for column, _ in pairs]
     fields = [field for _, field in pairs]
-    return FrameParts(made, fields, len(index), metadata, "table", tuple(objects), tuple(made))
+    return Parts(made, fields, len(index), metadata, "table", tuple(objects), tuple(made))
 
 
 def _outgoing(column: ColumnBase, name: str) -> tuple[plc.Column, ColumnMetadata]:
@@ -208,52 +184,8 @@ def assemble_frame(
     labels: Sequence[Any] | None = None,
     stream: Any = None,
 ) -> cudf.DataFrame | cudf.Series:
-    """Make a frame of the columns of a record batch.
-
-    Parameters
-    ----------
-    columns
-        The columns, one for each field of the schema.
-    schema
-        The schema they came with. Its metadata says what is the index, what the labels are, and
-        which dtypes the Arrow types alone don't tell; what no longer fits the fields is ignored.
-    num_rows
-        The number of rows.
-    labels
-        The labels of :class:`FrameParts`, where the array still had them.
-    stream
-        Where conversions run, as pylibcudf takes streams.
-
-    Returns
-    -------
-    cudf.DataFrame or cudf.Series
-        A series if that is what was exported with its index.
-
-    Raises
-    ------
-    TypeError
-        If no cuDF frame can hold a column, or two columns have the same label.
-    """
-    place = place_of(*columns, stream=stream)
-    layout = decode_schema(schema, labels or ())
-    made = [
-        incoming(column, field, form, place)
-        for column, field, form in zip(columns, schema, layout.hints, strict=True)
-    ]
-    index = _rows(layout.index, made, num_rows)
-    data = [made[position] for position in layout.columns]
-    if layout.kind == "series" and len(data) == 1:
-        series = make_series(data[0], layout.labels[0], index)
-        series.attrs = layout.attrs
-        return series
-    try:
-        return make_frame(data, layout.labels, index, layout.attrs)
-    except ValueError as error:
-        twice = layout.labels[layout.labels.duplicated()].tolist()
-        raise TypeError(
-            f"{twice}: found several columns of this name, expected one of each in a cuDF frame; "
-            'import with to="pylibcudf" instead'
-        ) from error
+    """Make a frame of the columns of one record batch; see `frame_assembler`."""
+    return frame_assembler(schema, labels, stream)(columns, num_rows, None)
 
 
 def assemble_series(
@@ -262,35 +194,103 @@ def assemble_series(
     labels: Sequence[Any] | None = None,
     stream: Any = None,
 ) -> cudf.Series:
-    """Make a series of an array.
+    """Make a series of one array; see `series_assembler`."""
+    return series_assembler(field, labels, stream)([column], column.size(), None)
+
+
+def frame_assembler(
+    schema: pa.Schema, labels: Sequence[Any] | None = None, stream: Any = None
+) -> Callable[[Sequence[plc.Column], int, int | None], cudf.DataFrame | cudf.Series]:
+    """Return a function that makes frames of the columns of record batches.
+
+    It takes the columns, one for each field, the number of rows and, for a batch of a stream, its
+    first row, by which its part of a range index is found. The result is a series if that is what
+    was exported with its index.
 
     Parameters
     ----------
-    column
-        The column.
-    field
-        The field it came with, whose name becomes the series' unless its metadata knows better.
+    schema
+        The schema they come with. Its metadata says what is the index, what the labels are, and
+        which dtypes the Arrow types alone don't tell; what no longer fits the fields is ignored.
     labels
-        The labels of :class:`FrameParts`, where the array still had them.
+        The labels of :class:`Parts`, where the array still had them.
     stream
         Where conversions run, as pylibcudf takes streams.
 
     Raises
     ------
     TypeError
-        If no cuDF series can hold the column.
+        When called, if no cuDF frame can hold a column, or two columns have the same label.
+    """
+    layout = decode_schema(schema, labels or ())
+
+    def assemble(
+        columns: Sequence[plc.Column], num_rows: int, first_row: int | None
+    ) -> cudf.DataFrame | cudf.Series:
+        place = place_of(*columns, stream=stream)
+        made = [
+            incoming(column, field, form, place)
+            for column, field, form in zip(columns, schema, layout.hints, strict=True)
+        ]
+        index = _rows(layout.index, made, num_rows, first_row)
+        data = [made[position] for position in layout.columns]
+        if layout.kind == "series" and len(data) == 1:
+            series = make_series(data[0], layout.labels[0], index)
+            series.attrs = layout.attrs
+            return series
+        try:
+            return make_frame(data, layout.labels, index, layout.attrs)
+        except ValueError as error:
+            twice = layout.labels[layout.labels.duplicated()].tolist()
+            raise TypeError(
+                f"{twice}: found several columns of this name, expected one of each in a cuDF "
+                'frame; import with to="pylibcudf" instead'
+            ) from error
+
+    return assemble
+
+
+def series_assembler(
+    field: pa.Field, labels: Sequence[Any] | None = None, stream: Any = None
+) -> Callable[[Sequence[plc.Column], int, int | None], cudf.Series]:
+    """Return a function that makes series of arrays, likewise of a list of the one column.
+
+    Parameters
+    ----------
+    field
+        The field they come with, whose name becomes the series' unless its metadata knows better.
+    labels, stream
+        As for `frame_assembler`.
+
+    Raises
+    ------
+    TypeError
+        When called, if no cuDF series can hold the column.
     """
     name, form, rows = decode_field(field, labels or ())
-    made = incoming(column, field, form, place_of(column, stream=stream))
-    return make_series(made, name, _rows(rows, [made], made.size))
+
+    def assemble(
+        columns: Sequence[plc.Column], num_rows: int, first_row: int | None
+    ) -> cudf.Series:
+        (column,) = columns
+        made = incoming(column, field, form, place_of(column, stream=stream))
+        return make_series(made, name, _rows(rows, [made], made.size, first_row))
+
+    return assemble
 
 
-def _rows(rows: Index | None, columns: Sequence[ColumnBase], size: int) -> cudf.Index:
+def _rows(
+    rows: Index | None, columns: Sequence[ColumnBase], size: int, first_row: int | None
+) -> cudf.Index:
     if rows is None:
         return cudf.RangeIndex(size)
     if rows.range is None:
         return make_index([columns[position] for position in rows.levels], rows.names)
     span = rows.range
+    if first_row is not None:
+        # A batch of a stream. Where there are more rows than the metadata knew of, it goes on.
+        start = span.start + first_row * span.step
+        span = range(start, start + size * span.step, span.step)
     if len(span) != size:
         # Rows were added or taken away by someone who left the metadata alone.
         return cudf.RangeIndex(size)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from ._frames_loader import load_frames
-from .sources import ImportOptions, Kind, Validation, open_source
-from .streams import resolve_stream
+from .importer import Importer
+from .incoming_stream import open_stream, speaks_stream
+from .sources import ImportOptions, Kind, Validation, open_source, speaks_array
+from .stream_importing import import_whole
 
 if TYPE_CHECKING:
     import cudf
@@ -36,7 +37,8 @@ def from_arrow_device(
     Parameters
     ----------
     obj : Any
-        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a stream of arrays,
+        which `from_arrow_device_stream` concatenates.
     stream : optional
         The stream that will use the data: it is made to wait for the producer. As in
         `to_arrow_device`.
@@ -78,20 +80,11 @@ def from_arrow_device(
     OverflowError
         If a column has more rows than cuDF's can.
     """
-    if to not in ("cudf", "pylibcudf"):
-        raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
-    options = ImportOptions(copy, validate, sanitize)
-    resolved = resolve_stream(stream)
+    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
+    if not speaks_array(obj) and speaks_stream(obj):
+        return import_whole(open_stream(obj), kind, importer)
     source = open_source(obj)
-    if source.kind(kind) == "table":
-        columns, num_rows = source.import_table(resolved, mr, options)
-        if to == "pylibcudf":
-            # Given a number of rows, pylibcudf compares it with every column's.
-            return plc.Table(columns) if columns else plc.Table(columns, num_rows)
-        return load_frames().assemble_frame(
-            columns, source.schema(), num_rows, source.labels, resolved
-        )
-    column = source.import_column(resolved, mr, options)
-    if to == "pylibcudf":
-        return column
-    return load_frames().assemble_series(column, source.field(), source.labels, resolved)
+    found = source.kind(kind)
+    columns, num_rows = importer.bring(source, found)
+    assemble = importer.assembler(source.schema_capsule, found, source.labels)
+    return assemble(columns, num_rows, source.first_row)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -73,8 +73,16 @@ def from_field(field: pa.Field) -> ColumnMetadata:
         # Of the extension types that pyarrow has in C++, only the C schema tells the parameters.
         metadata = metadata_of(field.__arrow_c_schema__())
         arrow_type = arrow_type.storage_type
+    if pa.types.is_run_end_encoded(arrow_type):
+        # The column has the values, each as often as it counts, under the field's name.
+        values = pa.field(field.name, arrow_type.value_type, field.nullable)
+        return replace(from_field(values), metadata=metadata)
     if pa.types.is_dictionary(arrow_type):
-        children = [pa.field("", arrow_type.value_type)]
+        value_type = arrow_type.value_type
+        while pa.types.is_dictionary(value_type):
+            # libcudf has no dictionaries of dictionaries: their values are looked up.
+            value_type = value_type.value_type
+        children = [pa.field("", value_type)]
     else:
         children = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
     zoned = pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None

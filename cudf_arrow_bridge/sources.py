@@ -12,12 +12,20 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from . import _import
-from ._capsules import device_array_capsule_from_array
+from ._capsules import device_array_capsule_from_array, length_of
 from ._schema import is_struct, marks_table
 from .device_array import DeviceArray, as_field, as_schema
 from .streams import Stream
 
-__all__ = ["ImportOptions", "Kind", "Source", "Validation", "open_source"]
+__all__ = [
+    "ImportOptions",
+    "Kind",
+    "Source",
+    "Validation",
+    "as_kind",
+    "open_source",
+    "speaks_array",
+]
 
 Kind = Literal["table", "column"]
 Validation = Literal["minimal", "full"]
@@ -42,7 +50,7 @@ class ImportOptions:
             raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
 
 
-@dataclass
+@dataclass(slots=True)
 class Source:
     """One array that a producer handed over.
 
@@ -54,12 +62,16 @@ class Source:
         Whether the object is known to be a table, whatever its schema's flags.
     labels
         Labels of a `DeviceArray` of this process.
+    first_row
+        Of a batch of a stream: its first row, counted as the schema's metadata counts them; None
+        of an array that stands alone.
     """
 
     schema_capsule: object
     array_capsule: object
     known_table: bool
     labels: tuple[Any, ...]
+    first_row: int | None = None
 
     def kind(self, wanted: Kind | None) -> Kind:
         """Decide whether this is a table or a column; never by the data.
@@ -74,13 +86,15 @@ class Source:
         ValueError
             If `wanted` is neither.
         """
-        if wanted is not None:
-            if wanted not in ("table", "column"):
-                raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
-            return wanted
+        if (given := as_kind(wanted)) is not None:
+            return given
         if self.known_table and is_struct(self.schema_capsule):
             return "table"
         return "table" if marks_table(self.schema_capsule) else "column"
+
+    def length(self) -> int:
+        """Return the number of rows that the array claims."""
+        return length_of(self.array_capsule)
 
     def import_table(
         self, stream: Stream, mr: Any, options: ImportOptions
@@ -99,6 +113,13 @@ class Source:
     def field(self) -> pa.Field:
         """Return an array's field, likewise."""
         return as_field(self.schema_capsule)
+
+
+def as_kind(wanted: Kind | None) -> Kind | None:
+    """Check what a caller gave as ``kind=``."""
+    if wanted not in (None, "table", "column"):
+        raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
+    return wanted
 
 
 def _pair(answer: Any) -> tuple[object, object]:
@@ -124,6 +145,11 @@ _PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
 )
 
 
+def speaks_array(obj: Any) -> bool:
+    """Say whether an object has one of the protocols of arrays."""
+    return any(hasattr(obj, name) for name, _ in _PROTOCOLS)
+
+
 def open_source(obj: Any) -> Source:
     """Ask an object for its array.
 
@@ -140,10 +166,11 @@ def open_source(obj: Any) -> Source:
     for name, ask in _PROTOCOLS:
         if hasattr(obj, name):
             schema, array = ask(obj)
-            labels = obj._labels if isinstance(obj, DeviceArray) else ()
-            return Source(schema, array, _is_known_table(obj), labels)
+            ours = isinstance(obj, DeviceArray)
+            labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
+            return Source(schema, array, _is_known_table(obj), labels, first_row)
     streams = [n for n in ("__arrow_c_device_stream__", "__arrow_c_stream__") if hasattr(obj, n)]
-    hint = f"; of a stream ({', '.join(streams)}), import the batches one by one" if streams else ""
+    hint = f"; it has {', '.join(streams)}: use to_arrow_device_stream" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
         f"{' or '.join(name for name, _ in _PROTOCOLS)} expected{hint}"

@@ -66,6 +66,7 @@ def from_dlpack(
     OverflowError
         If it has more rows than a cuDF column can.
     """
+    _check_target(to)
     resolved = resolve_stream(stream)
     capsule = obj if is_dlpack_capsule(obj) else _ask(obj, resolved, copy)
     return _assemble(import_dlpack(capsule, resolved, mr, copy), resolved, to)
@@ -103,6 +104,7 @@ def from_cuda_array_interface(
     ValueError, OverflowError
         As in `from_dlpack`.
     """
+    _check_target(to)
     resolved = resolve_stream(stream)
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
@@ -123,6 +125,11 @@ def from_cuda_array_interface(
         raise ValueError("stream 0 found in a CUDA array interface, which forbids it as ambiguous")
     imported = import_memory(obj, address, shape, strides, kind, size, producer, resolved, mr, copy)
     return _assemble(imported, resolved, to)
+
+
+def _check_target(to: str) -> None:
+    if to not in ("cudf", "pylibcudf"):
+        raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
 
 
 def _ask(obj: Any, stream: Stream, copy: bool | None) -> object:

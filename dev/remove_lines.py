@@ -90,6 +90,7 @@ REMOVALS = [
         "on_device(memory_location{})",
     ),
     Removal("export.cpp", "tree->owner = std::move(owner);", "exports keep their source"),
+    Removal("stream_export.cpp", "batch.array.wait();", "streams of host arrays wait"),
     Removal(
         "array_tree.cpp",
         "static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle()))",
@@ -98,7 +99,7 @@ REMOVALS = [
     ),
     Removal(
         "source_array.cpp",
-        "if (!on_host) { wait_for_producer(*array, stream); }",
+        "wait_for_producer(*array, stream);",
         "wait on import",
     ),
     Removal("source_array.cpp", "status != cudaSuccess", "refused events are told", "false"),
@@ -122,7 +123,7 @@ REMOVALS = [
     ),
     Removal(
         "tree_copy.cpp",
-        "if (!from_host_ && !ends_.empty()) { RMM_CUDA_TRY("
+        "if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY("
         "cudaStreamSynchronize(where_.stream.get())); }",
         "wait for the sizes of strings",
     ),
@@ -143,6 +144,55 @@ REMOVALS = [
         "its place outlives a failed wait",
     ),
     Removal("read_back.cpp", "place->leave();", "its place is freed"),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));",
+        "consumers of tensors wait",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "on_device(view_.location)",
+        "on the memory's device",
+        "on_device(memory_location{})",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(cudaEventSynchronize(*event_of(*memory_->get())));",
+        "hosts wait for tensors",
+    ),
+    Removal("tensor_export.cpp", "wait_on(stream, source);", "copies of tensors wait"),
+    Removal(
+        "tensor_export.cpp",
+        "RMM_CUDA_TRY(tree->ready.record(stream));",
+        "copies of tensors are recorded",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "if (!where_.host) { wait_on(where_.stream, array_); }",
+        "counts of nulls wait",
+    ),
+    Removal(
+        "tensor_export.cpp",
+        "on_device(location)",
+        "tensors are copied on their device",
+        "on_device(memory_location{})",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "tree_->ready.record(producer)",
+        "imports of tensors wait",
+        "cudaSuccess",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "(void)cudaGetLastError();",
+        "a refused producer leaves no error behind",
+    ),
+    Removal(
+        "tensor_import.cpp",
+        "guard.emplace(rmm::cuda_device_id{static_cast<int>(tree_->location.device_id)});",
+        "producers are recorded on their device",
+    ),
     Removal("staging.cpp", "pass(stream);", "pinned memory waits for its copies"),
     Removal("staging.cpp", "finish();", "pinned memory goes back"),
     Removal(
@@ -300,7 +350,7 @@ def build_once(folder: Path, options: list[str]) -> Path:
     (fresh / "line_is_removed.hpp").write_text(QUESTION)
     take_changes(fresh, work)
     question = f"-include {work.resolve() / 'line_is_removed.hpp'}"
-    configure = ["cmake", "-S", work, "-B", build, "-G", "Ninja"]
+    configure: list[str | Path] = ["cmake", "-S", work, "-B", build, "-G", "Ninja"]
     configure += ["-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON", f"-DCMAKE_CXX_FLAGS={question}"]
     configure += ["-DCMAKE_BUILD_TYPE=Debug", "-DCUDF_ARROW_BRIDGE_SANITIZE=address,undefined"]
     configure += options

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 GROUPS = (
     {"gpu export", "gpu import"}
     if has_gpu()
-    else {"export", "import", "frame export", "frame import"}
+    else {"export", "import", "frame export", "frame import", "stream export", "stream import"}
 )
 
 

@@ -354,3 +354,56 @@ def test_help_loads_nothing_large_beyond_the_package():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("rows", ["1", "2", "100"])
+def test_batches_cross_as_streams(tmp_path, capsys, small, rows):
+    pq.write_table(small, tmp_path / "small.parquet")
+    code, [whole] = documents(capsys, tmp_path / "small.parquet")
+    assert code == 0
+    code, [file] = documents(capsys, "--batch-rows", rows, tmp_path / "small.parquet")
+    assert code == 0
+    assert {c["result"] for c in file["columns"]} == {"match"}
+    found, expected = columns_of(file), columns_of(whole)
+    assert set(file["seconds"]) == set(whole["seconds"])
+    for name in ("number", "text", "ratio"):
+        assert found[name]["crossing"] == expected[name]["crossing"] == "zero-copy"
+    assert found["truth"]["crossing"] == "converted"
+
+
+def test_batches_go_through_the_streams(tmp_path, capsys, small, monkeypatch):
+    pq.write_table(small, tmp_path / "small.parquet")
+    called = []
+    for name in ("to_arrow_device_stream", "from_arrow_device_stream"):
+        function = getattr(cudf_arrow_bridge, name)
+
+        def noted(*args, function=function, name=name, **options):
+            called.append((name, options.get("max_rows")))
+            return function(*args, **options)
+
+        monkeypatch.setattr(cudf_arrow_bridge, name, noted)
+    documents(capsys, "--batch-rows", "2", tmp_path / "small.parquet")
+    assert ("to_arrow_device_stream", 2) in called
+    assert ("from_arrow_device_stream", None) in called
+
+
+def test_the_sample_crosses_in_batches(capsys):
+    code, [file] = documents(capsys, "--batch-rows", "100", SAMPLE)
+    assert code == 0
+    assert {c["result"] for c in file["columns"]} == {"match"}
+
+
+def test_columns_that_cannot_cross_are_named_in_batches_too(tmp_path, capsys, stuff):
+    with (
+        pa.OSFile(str(tmp_path / "stuff.arrow"), "wb") as sink,
+        pa.ipc.new_file(sink, stuff.schema) as writer,
+    ):
+        writer.write_table(stuff)
+    code, [file] = documents(capsys, "--batch-rows", "1", tmp_path / "stuff.arrow")
+    assert code == 3
+    assert {n: c["result"] for n, c in columns_of(file).items()} == {
+        "before": "match",
+        "wide": "unsupported",
+        "months": "unsupported",
+        "after": "match",
+    }

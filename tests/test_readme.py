@@ -42,6 +42,21 @@ def test_the_example_without_a_gpu_runs():
     assert "table of 1,614 rows x 17 columns" in done.stdout
 
 
+def test_the_example_of_streams_runs():
+    [code] = re.findall(r"<!-- example: streams -->\n```python\n(.*?)^```$", README, re.M | re.S)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:6] == [
+        "1614 flights",
+        "1614 rows in 4 batches",
+        "500 rows from 0",
+        "500 rows from 500",
+        "500 rows from 1000",
+        "114 rows from 1500",
+    ]
+
+
 @pytest.mark.gpu
 def test_the_example_with_a_gpu_runs():
     [code] = blocks(section("### With a GPU"))
@@ -64,7 +79,7 @@ def commands():
 def test_the_documented_flags_are_those_there_are(name):
     usage = re.findall(rf"^- `{name} (.*?)`", section("## The command line"), re.MULTILINE)
     assert len(usage) == 1
-    documented = set(re.findall(r"--\w+", usage[0]))
+    documented = set(re.findall(r"--[\w-]+", usage[0]))
     there = {flag for a in commands()[name]._actions for flag in a.option_strings}
     assert documented == there - {"-h", "--help"}
 

@@ -351,6 +351,15 @@ def test_objects_without_a_protocol():
         bridge.from_cuda_array_interface(np.arange(3))
 
 
+def test_unknown_targets_take_nothing():
+    producer = Producer(np.arange(3))
+    with pytest.raises(ValueError, match="to='numpy' found"):
+        bridge.from_dlpack(producer, to="numpy")
+    with pytest.raises(ValueError, match="to='numpy' found"):
+        bridge.from_cuda_array_interface(Interface(np.arange(3)), to="numpy")
+    assert producer.asked is None
+
+
 INTERFACES = {
     "a mask": ({"mask": np.ones(4)}, TypeError, "mask"),
     "big-endian": ({"typestr": ">i8"}, TypeError, "little-endian"),

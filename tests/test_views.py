@@ -9,7 +9,17 @@ import pylibcudf as plc
 import pytest
 import samples
 import views
-from peers import DeviceOnly, Producer, assert_same, column_from, forget_null_counts, refused
+from peers import (
+    DeviceOnly,
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    read,
+    refused,
+)
+
+import cudf_arrow_bridge as bridge
 
 SIZES = (0, 1, samples.MANY)
 
@@ -185,3 +195,41 @@ def test_the_top_level_of_a_run_end_encoded_struct_is_no_table():
     assert column.type().id() == plc.TypeId.STRUCT
     assert "run_end_encoded" in refused(ValueError, DeviceOnly(runs), kind="table")
     assert_same(host.to_arrow(column, expected.type), expected)
+
+
+# -- out again --------------------------------------------------------------------------------
+
+
+def test_they_leave_as_the_layouts_of_their_columns():
+    rows = samples.values(pa.string(), samples.MANY, "some")
+    lists = samples.as_list(pa.timestamp("us", "Europe/Berlin"), samples.MANY, "some")
+    runs, expected = views.run_ended(lists)
+    inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(["a", "b"]))
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), inner)
+    plain = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array(["b", "a"]))
+    for array, wanted in (
+        (views.string_view(rows), rows),
+        (views.list_view(lists), lists),
+        (runs, expected),
+        (codes, plain),
+    ):
+        assert_same(read(bridge.to_arrow_device(DeviceOnly(array))), wanted)
+
+
+def test_extension_types_over_them_keep_name_and_metadata():
+    """Without a class for it, pyarrow leaves an extension type in the metadata."""
+    metadata = {"ARROW:extension:name": "tests.text", "ARROW:extension:metadata": "{}"}
+    text = views.string_view(samples.values(pa.string(), 9, "some"))
+    lists = views.list_view(samples.as_list(pa.string(), 9, "some"), elements=views.string_view)
+    item = pa.field("item", pa.string_view(), metadata=metadata)
+    fields = [
+        pa.field("text", text.type, metadata=metadata),
+        pa.field("lists", pa.list_view(item), metadata=metadata),
+    ]
+    batch = pa.record_batch([text, lists.cast(pa.list_view(item))], pa.schema(fields))
+    back = pa.record_batch(DeviceOnly(bridge.to_arrow_device(DeviceOnly(batch))))
+    wanted = {key.encode(): value.encode() for key, value in metadata.items()}
+    assert back.schema.field("text").metadata == wanted
+    assert back.schema.field("lists").metadata == wanted
+    assert back.schema.field("lists").type.value_field.metadata == wanted
+    assert back.to_pydict() == batch.to_pydict()

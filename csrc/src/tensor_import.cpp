@@ -311,7 +311,7 @@ imported_tensor from_tensor(tensor_view const& tensor,
       " found, whose elements stand apart, crooked or in the wrong place for columns, and no copy "
       "is allowed"};
   }
-  auto const options = import_options{policy == copy_policy::always};
+  auto const options = import_options{.copy = policy == copy_policy::always};
   auto result        = imported_tensor{
     import_columns(
       tensor, layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),

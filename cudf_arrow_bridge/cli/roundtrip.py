@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 LONG_WORK = 32_000_000
 
 
-def run(files: Sequence[str], *, rows: int | None = None, as_json: bool = False) -> int:
+def run(
+    files: Sequence[str],
+    *,
+    rows: int | None = None,
+    batch_rows: int | None = None,
+    as_json: bool = False,
+) -> int:
     """Send each file across and back and report on it.
 
     Parameters
@@ -30,6 +36,8 @@ def run(files: Sequence[str], *, rows: int | None = None, as_json: bool = False)
         Paths.
     rows : int, optional
         Take only so many rows of each.
+    batch_rows : int, optional
+        Cross in batches of so many rows.
     as_json : bool, optional
         Print JSON instead of tables.
 
@@ -51,7 +59,7 @@ def run(files: Sequence[str], *, rows: int | None = None, as_json: bool = False)
     with progress(out, files, hidden=as_json) as step:
         for number, name in enumerate(files):
             try:
-                trip = travel(bridge, open_source(name), rows, partial(step, number))
+                trip = travel(bridge, open_source(name), rows, partial(step, number), batch_rows)
             except ReadError as error:
                 report.complain(str(error))
                 codes.append(exits.UNREADABLE)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from cudf_arrow_bridge import display
-from cudf_arrow_bridge.cli import compare
+from cudf_arrow_bridge.cli import batches, compare
 from cudf_arrow_bridge.cli.bridge import one_line
 from cudf_arrow_bridge.cli.consumers import consume
 from cudf_arrow_bridge.cli.readers import Source, one_batch
@@ -61,16 +61,23 @@ class Trip:
 
 @dataclass
 class Crossed:
-    """The same table at each stage."""
+    """The same table at each stage; `joined` if it was put together from batches."""
 
     exported: Any
     consumed: pa.RecordBatch
     returned: pa.RecordBatch
     consumer: str
     seconds: dict[str, float]
+    joined: bool = False
 
 
-def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> Trip:
+def travel(
+    bridge: ModuleType,
+    source: Source,
+    rows: int | None,
+    step: Step,
+    batch_rows: int | None = None,
+) -> Trip:
     """Take a file across and back, and compare.
 
     Parameters
@@ -83,6 +90,8 @@ def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> 
         Take only so many rows.
     step : callable
         Told the name of each step that begins.
+    batch_rows : int, optional
+        Cross in batches of so many rows, through the stream interfaces.
 
     Returns
     -------
@@ -104,12 +113,12 @@ def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> 
     unique = len(set(batch.schema.names)) == batch.num_columns
     if bridge.has_gpu() and source.format == "parquet" and unique:
         try:
-            crossed = cross(bridge, partial(read_on_gpu, source, rows), step)
+            crossed = cross(bridge, partial(read_on_gpu, source, rows), step, batch_rows)
             expected = as_read_by_cudf(batch)
         except Exception as error:
             trip.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
     if crossed is None:
-        crossed, kept = cross_what_can(bridge, batch, trip, step)
+        crossed, kept = cross_what_can(bridge, batch, trip, step, batch_rows)
     if crossed is None:
         trip.seconds = seconds
         return trip
@@ -122,16 +131,24 @@ def travel(bridge: ModuleType, source: Source, rows: int | None, step: Step) -> 
 
 
 def cross_what_can(
-    bridge: ModuleType, batch: pa.RecordBatch, trip: Trip, step: Step
+    bridge: ModuleType,
+    batch: pa.RecordBatch,
+    trip: Trip,
+    step: Step,
+    batch_rows: int | None = None,
 ) -> tuple[Crossed | None, list[int]]:
     """Cross with all columns or, if that fails, with those that can cross alone."""
+
+    def cross_batch(batch: pa.RecordBatch) -> Crossed:
+        return cross(bridge, partial(to_frame, bridge, batch, batch_rows), step, batch_rows)
+
     everything = first_of_each_name(batch.schema.names)
     for index in set(range(batch.num_columns)) - set(everything):
         column = trip.columns[index]
         column.result, column.note = "unsupported", "a frame holds one column of each name"
     if len(everything) == batch.num_columns:
         try:
-            return cross(bridge, partial(bridge.from_arrow_device, batch), step), everything
+            return cross_batch(batch), everything
         except Exception as error:
             whole = error
     kept = []
@@ -139,7 +156,7 @@ def cross_what_can(
         # Without the schema's metadata: it may speak of columns that are not in this batch.
         single = batch.select([index]).replace_schema_metadata(None)
         try:
-            cross(bridge, partial(bridge.from_arrow_device, single), step)
+            cross_batch(single)
             kept.append(index)
         except Exception as error:
             refuse(trip.columns[index], single.schema.types[0], error)
@@ -148,7 +165,7 @@ def cross_what_can(
         if batch.schema.metadata:
             trip.notes.append("crossed without the file's schema metadata")
         try:
-            return cross(bridge, partial(bridge.from_arrow_device, rest), step), kept
+            return cross_batch(rest), kept
         except Exception as error:
             whole = error
     for index in kept:
@@ -161,19 +178,39 @@ def first_of_each_name(names: list[str]) -> list[int]:
     return [index for index, name in enumerate(names) if name not in names[:index]]
 
 
-def cross(bridge: ModuleType, make_frame: Callable[[], Any], step: Step) -> Crossed:
+def to_frame(bridge: ModuleType, batch: pa.RecordBatch, batch_rows: int | None) -> Any:
+    """Make a frame of a batch, as a whole or in batches of so many rows."""
+    if batch_rows is None:
+        return bridge.from_arrow_device(batch)
+    return batches.to_frame(bridge, batch, batch_rows)
+
+
+def cross(
+    bridge: ModuleType,
+    make_frame: Callable[[], Any],
+    step: Step,
+    batch_rows: int | None = None,
+) -> Crossed:
     """Make a frame, export it, let a consumer read it, and take it back."""
     seconds: dict[str, float] = {}
     with timed(seconds, "frame", step):
         frame = make_frame()
-    with timed(seconds, "export", step):
-        exported = bridge.to_arrow_device(frame)
-    with timed(seconds, "consume", step):
-        consumed, consumer = consume(exported)
-    with timed(seconds, "back", step):
-        returned = bridge.from_arrow_device(exported)
+    if batch_rows is not None:
+        with timed(seconds, "export", step):
+            exported = batches.export(bridge, frame, batch_rows)
+        with timed(seconds, "consume", step):
+            consumed, consumer = batches.consume_stream(bridge, frame, batch_rows)
+        with timed(seconds, "back", step):
+            returned = batches.back(bridge, frame, batch_rows)
+    else:
+        with timed(seconds, "export", step):
+            exported = bridge.to_arrow_device(frame)
+        with timed(seconds, "consume", step):
+            consumed, consumer = consume(exported)
+        with timed(seconds, "back", step):
+            returned = bridge.from_arrow_device(exported)
     again, _ = consume(bridge.to_arrow_device(returned))
-    return Crossed(exported, consumed, again, consumer, seconds)
+    return Crossed(exported, consumed, again, consumer, seconds, joined=batch_rows is not None)
 
 
 def expectation(field: pa.Field, array: pa.Array) -> Column:
@@ -208,7 +245,11 @@ def judge(
         column.device = display.device(crossed.exported)
         column.cudf_type = describe(found.type).cudf_type
         column.crossing = display.crossing(part.buffers())
-        if column.device == "CPU" and not compare.stored_inside(found, source):
+        if (
+            column.device == "CPU"
+            and not crossed.joined
+            and not compare.stored_inside(found, source)
+        ):
             column.crossing = "converted"
         wrong = compare.difference(source, found, may_become)
         if not wrong:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The C structs of Arrow's C data, C stream and C device data interfaces.
+/// The C structs of Arrow's C data, C stream, C device data and C device stream interfaces.
 ///
 /// The specifications fix these layouts and ask each implementation to declare them behind the
 /// guards below, so that headers of several libraries can be included together.
@@ -78,5 +78,19 @@ struct ArrowDeviceArray {
 };
 
 #endif  // ARROW_C_DEVICE_DATA_INTERFACE
+
+#ifndef ARROW_C_DEVICE_STREAM_INTERFACE
+#define ARROW_C_DEVICE_STREAM_INTERFACE
+
+struct ArrowDeviceArrayStream {
+  ArrowDeviceType device_type;
+  int (*get_schema)(struct ArrowDeviceArrayStream*, struct ArrowSchema* out);
+  int (*get_next)(struct ArrowDeviceArrayStream*, struct ArrowDeviceArray* out);
+  char const* (*get_last_error)(struct ArrowDeviceArrayStream*);
+  void (*release)(struct ArrowDeviceArrayStream*);
+  void* private_data;
+};
+
+#endif  // ARROW_C_DEVICE_STREAM_INTERFACE
 
 }  // extern "C"

@@ -13,7 +13,7 @@ namespace cudf_arrow_bridge {
  * The struct is released when the owner goes, unless it was moved out before. A moved-from owner
  * holds a released (empty) struct.
  *
- * @tparam Struct `ArrowSchema`, `ArrowArray` or `ArrowDeviceArray`
+ * @tparam Struct `ArrowSchema`, `ArrowArray`, `ArrowDeviceArray` or one of the streams
  */
 template <typename Struct>
 class unique_struct {
@@ -88,5 +88,8 @@ class unique_struct {
 using unique_schema       = unique_struct<ArrowSchema>;       ///< Owner of one `ArrowSchema`
 using unique_array        = unique_struct<ArrowArray>;        ///< Owner of one `ArrowArray`
 using unique_device_array = unique_struct<ArrowDeviceArray>;  ///< Owner of one `ArrowDeviceArray`
+using unique_array_stream = unique_struct<ArrowArrayStream>;  ///< Owner of one `ArrowArrayStream`
+/// Owner of one `ArrowDeviceArrayStream`
+using unique_device_array_stream = unique_struct<ArrowDeviceArrayStream>;
 
 }  // namespace cudf_arrow_bridge

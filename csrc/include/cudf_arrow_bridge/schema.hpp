@@ -58,12 +58,19 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
    */
   [[nodiscard]] unique_schema to_arrow() const;
 
+  /// @return Whether there is no schema behind this handle
+  [[nodiscard]] bool is_empty() const noexcept { return tree_ == nullptr; }
+
+  /// @return Whether both are handles on one and the same schema; two that are alike are not
+  [[nodiscard]] bool is(shared_schema const& other) const noexcept { return tree_ == other.tree_; }
+
  private:
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const&,
                                                             column_metadata const&);
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::table_view const&,
                                                             std::vector<column_metadata> const&,
                                                             key_value_metadata const&);
+  friend CUDF_ARROW_BRIDGE_EXPORT shared_schema copy_schema(ArrowSchema const&);
   explicit shared_schema(std::shared_ptr<detail::schema_tree const> tree) noexcept
     : tree_{std::move(tree)}
   {
@@ -103,6 +110,33 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
 make_schema(cudf::table_view const& table,
             std::vector<column_metadata> const& columns,
             key_value_metadata const& metadata);
+
+/**
+ * @brief A copy of anybody's schema, to be handed out any number of times.
+ *
+ * @throws std::invalid_argument if the schema was released or lacks a format
+ *
+ * @param schema Schema to copy; only read
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema copy_schema(ArrowSchema const& schema);
+
+/**
+ * @brief Checks that a batch with a schema of its own fits into a stream.
+ *
+ * Types, names, flags and extension types have to be the same at every level. Other metadata, and
+ * the name and flags of the top level, may differ; a column that may hold no nulls fits where one
+ * that may is expected.
+ *
+ * @throws std::invalid_argument that names the first column that differs
+ *
+ * @param expected Schema of the stream
+ * @param found Schema of the batch
+ * @param any_nullability Let it pass, too, that only the batch may hold nulls: for readers of
+ *   schemas whose producers derive it from the data
+ */
+CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
+                                                ArrowSchema const& found,
+                                                bool any_nullability = false);
 
 /// One C struct of the schema that `make_schema` makes, which throws likewise.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema

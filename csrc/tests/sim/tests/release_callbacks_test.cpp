@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <future>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace cudf_arrow_bridge::test {
@@ -201,6 +202,27 @@ using exits = release_callbacks;
     sim::release(stream.get());
   }}.detach();
   std::exit(0);
+}
+
+/// Exits with 0 if imports that are freed one after the other are released by one thread.
+[[noreturn]] void exit_with_one_thread()
+{
+  static auto const stream = sim::stream{};
+  auto pool                = sim::pool_resource{};
+  auto threads             = std::set<std::thread::id>{};
+  for (auto i = 0; i < 50; ++i) {
+    auto source = producer{stream.get()};
+    source.when_released([&] { threads.insert(std::this_thread::get_id()); });
+    (void)from_arrow_device_column(*integer_schema().get(), &source.array, {}, stream.get(), pool);
+    drain_releases();
+  }
+  std::exit(threads.size() == 1 ? 0 : 1);
+}
+
+TEST_F(exits, need_one_thread_for_what_comes_one_after_the_other)
+{
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(exit_with_one_thread(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(exits, drain_what_is_pending)

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/owners.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
+#include <cudf_arrow_bridge/visibility.hpp>
+
+#include <cudf/column/column_view.hpp>
+#include <cudf/table/table_view.hpp>
+
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <variant>
+
+namespace cudf_arrow_bridge {
+
+/// What a stream's producer reports: an `errno` code and a message.
+class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
+ public:
+  stream_error(int code, std::string const& message) : std::runtime_error{message}, code_{code} {}
+
+  /// @return The `errno` code; never 0
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
+/// One batch on its way into a stream.
+struct stream_batch {
+  shared_schema schema;  ///< what the batch says of itself; empty: the stream's schema
+  device_array array;    ///< a released handle is the end of the stream
+
+  /// @return Whether there are no more batches
+  [[nodiscard]] bool is_end() const noexcept { return array.is_released(); }
+};
+
+/// Makes the batches of a stream, one at a time. Called by one thread at a time, but by any.
+class CUDF_ARROW_BRIDGE_EXPORT batch_source {
+ public:
+  batch_source()                               = default;
+  batch_source(batch_source const&)            = delete;
+  batch_source& operator=(batch_source const&) = delete;
+  virtual ~batch_source();
+
+  /**
+   * @brief Makes the next batch. Not called again after the end or an exception.
+   *
+   * @throws stream_error whose code consumers shall see, or anything else
+   */
+  [[nodiscard]] virtual stream_batch next() = 0;
+};
+
+/**
+ * @brief The rows of a table in batches, each a zero-copy slice. Costs O(columns) a batch.
+ *
+ * A table without rows is one batch without rows. Each batch is exported when it is asked for, as
+ * `to_arrow_device` does, and has an event of its own.
+ *
+ * @throws std::invalid_argument if `max_rows` is not positive
+ *
+ * @param table Table to split
+ * @param schema Its schema
+ * @param owner Keeps the memory of `table` alive, as long as the source or any batch is
+ * @param max_rows Rows of each batch but the last
+ * @param options As in `to_arrow_device`
+ * @param stream As in `to_arrow_device`; must outlive the source as well
+ * @param mr As in `to_arrow_device`
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> slices(
+  cudf::table_view const& table,
+  shared_schema schema,
+  std::shared_ptr<void const> owner,
+  cudf::size_type max_rows,
+  export_options const& options,
+  cuda::stream_ref stream,
+  rmm::device_async_resource_ref mr);
+
+/// @copydoc slices(cudf::table_view const&, shared_schema, std::shared_ptr<void const>,
+/// cudf::size_type, export_options const&, cuda::stream_ref, rmm::device_async_resource_ref)
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> slices(
+  cudf::column_view const& column,
+  shared_schema schema,
+  std::shared_ptr<void const> owner,
+  cudf::size_type max_rows,
+  export_options const& options,
+  cuda::stream_ref stream,
+  rmm::device_async_resource_ref mr);
+
+/// One batch that is there already.
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> single(stream_batch batch);
+
+/**
+ * @brief The batches of many sources, one source after the other.
+ *
+ * @param next Makes the next source when the one before has ended; null is the end. May throw as
+ * `batch_source::next`.
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> chain(
+  std::function<std::unique_ptr<batch_source>()> next);
+
+/**
+ * @brief A stream of batches of one schema and one kind of memory, pulled one at a time.
+ *
+ * Holds no more than one batch ahead: the first, where somebody asked for the schema before it. A
+ * batch that fails, or that has another schema or lies in another kind of memory, ends the stream:
+ * its error comes again at each further call.
+ *
+ * Not for use by several threads at once.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
+ public:
+  /// An empty handle, as left by `reset` and `to_arrow`.
+  device_array_stream() = default;
+
+  /**
+   * @param source Makes the batches
+   * @param schema What all batches are to have; empty: that of the first batch
+   */
+  explicit device_array_stream(std::unique_ptr<batch_source> source, shared_schema schema = {});
+
+  /**
+   * @brief The schema of all batches.
+   *
+   * @throws std::invalid_argument if there is neither a schema nor a batch
+   * @throws ... what the source throws for the first batch
+   */
+  [[nodiscard]] shared_schema const& schema();
+
+  /**
+   * @brief The kind of memory that all batches are in.
+   *
+   * Of a stream of no batches it is that of new columns: CUDA, or CPU without a GPU.
+   *
+   * @throws ... what the source throws for the first batch
+   */
+  [[nodiscard]] ArrowDeviceType device_type();
+
+  /**
+   * @brief Pulls the next batch.
+   *
+   * @throws std::invalid_argument if the batch doesn't fit into the stream
+   * @throws ... what the source throws
+   */
+  [[nodiscard]] stream_batch next();
+
+  /// @return Whether nothing is left to pull: ended, failed, moved away or reset
+  [[nodiscard]] bool is_released() const noexcept { return source_ == nullptr && ahead_.is_end(); }
+
+  /// Drops the source and what was pulled ahead.
+  void reset() noexcept;
+
+  /**
+   * @brief Moves what is left into an `ArrowDeviceArrayStream`, whose callbacks never throw.
+   *
+   * They may be called from any thread, one at a time. An exception becomes an `errno` code and a
+   * message, which stays valid until the next call: stream_error's own code, ENOMEM for
+   * std::bad_alloc, EINVAL for std::logic_error, else EIO.
+   * Source: Arrow specification, "The Arrow C Device data interface", "Device stream interface".
+   *
+   * @throws ... what `device_type` throws; the stream is then still here
+   */
+  [[nodiscard]] unique_device_array_stream to_arrow() &&;
+
+  /**
+   * @brief Likewise an `ArrowArrayStream`, for memory that the CPU can read.
+   *
+   * It has no events, so its `get_next` waits for each batch.
+   *
+   * @throws std::invalid_argument if the memory is of a GPU
+   */
+  [[nodiscard]] unique_array_stream to_arrow_host() &&;
+
+ private:
+  void peek();
+  stream_batch pull();
+  void check(stream_batch const& batch);
+
+  std::unique_ptr<batch_source> source_;  ///< null: ended
+  shared_schema schema_;
+  stream_batch ahead_;
+  std::int64_t num_pulled_{0};
+  ArrowDeviceType device_type_{0};  ///< 0: unknown
+  std::exception_ptr failure_;
+};
+
+/**
+ * @brief Adopts a stream of another library and pulls its arrays, one at a time.
+ *
+ * The stream is released exactly once: at its end, after an error, or with this object. Each array
+ * is the caller's, to be imported with `schema()` by `from_arrow_device_table` or
+ * `from_arrow_device_column`.
+ *
+ * Not for use by several threads at once.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
+ public:
+  /// An empty handle.
+  array_stream_reader() = default;
+
+  /**
+   * @brief Moves a stream of device arrays here.
+   *
+   * @throws std::invalid_argument if the stream was released already or lacks a callback; it is
+   *   then still the caller's
+   *
+   * @param stream Left released
+   */
+  explicit array_stream_reader(ArrowDeviceArrayStream* stream);
+
+  /// Likewise a stream of host arrays, which come as device arrays of the CPU.
+  explicit array_stream_reader(ArrowArrayStream* stream);
+
+  /**
+   * @brief The schema of all arrays. Asked for once.
+   *
+   * @throws stream_error what the producer reports
+   * @throws std::invalid_argument if the producer gives none
+   *
+   * @return Valid while this object lives
+   */
+  [[nodiscard]] ArrowSchema const& schema();
+
+  /**
+   * @brief Pulls the next array.
+   *
+   * @throws stream_error what the producer reports; again at each further call
+   *
+   * @return The array, released at the end of the stream
+   */
+  [[nodiscard]] unique_device_array next();
+
+  /// @return The code of the `stream_error` that ended the stream, 0 if none has
+  [[nodiscard]] int error_code() const noexcept { return failure_ ? failure_->code() : 0; }
+
+  /// Releases the stream now.
+  void reset() noexcept;
+
+ private:
+  template <typename Ask>
+  void ask(Ask const& ask);
+
+  std::variant<unique_device_array_stream, unique_array_stream> stream_;
+  unique_schema schema_;
+  std::optional<stream_error> failure_;
+};
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvtx.hpp"
+
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+template <typename Stream>
+Stream* check_usable(Stream* stream)
+{
+  if (stream == nullptr || stream->release == nullptr) {
+    throw std::invalid_argument{"a stream that was released already found"};
+  }
+  if (stream->get_schema == nullptr || stream->get_next == nullptr ||
+      stream->get_last_error == nullptr) {
+    throw std::invalid_argument{"a stream without all of its callbacks found"};
+  }
+  return stream;
+}
+
+template <typename Stream>
+void check(int code, Stream* stream)
+{
+  if (code == 0) { return; }
+  auto const* message = stream->get_last_error(stream);
+  throw stream_error{code, message == nullptr ? std::strerror(code) : message};
+}
+
+void pull(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out)
+{ check(stream->get_next(stream, out), stream); }
+
+void pull(ArrowArrayStream* stream, ArrowDeviceArray* out)
+{
+  check(stream->get_next(stream, &out->array), stream);
+  out->device_type = ARROW_DEVICE_CPU;
+  out->device_id   = -1;
+}
+
+}  // namespace
+
+array_stream_reader::array_stream_reader(ArrowDeviceArrayStream* stream)
+  : stream_{unique_device_array_stream{check_usable(stream)}}
+{
+}
+
+array_stream_reader::array_stream_reader(ArrowArrayStream* stream)
+  : stream_{unique_array_stream{check_usable(stream)}}
+{
+}
+
+/// Calls the producer; an error is remembered, and the last that the producer hears of us.
+template <typename Ask>
+void array_stream_reader::ask(Ask const& ask)
+{
+  if (failure_) { throw stream_error{*failure_}; }
+  try {
+    std::visit(
+      [&](auto& stream) {
+        if (!stream.is_released()) { ask(stream.get()); }
+      },
+      stream_);
+  } catch (stream_error const& error) {
+    failure_ = error;
+    reset();
+    throw;
+  }
+}
+
+ArrowSchema const& array_stream_reader::schema()
+{
+  if (schema_.is_released()) {
+    ask([this](auto* stream) {
+      auto schema = ArrowSchema{};
+      check(stream->get_schema(stream, &schema), stream);
+      schema_ = unique_schema{&schema};
+    });
+  }
+  if (schema_.is_released()) {
+    throw std::invalid_argument{"a stream that gives no schema, or was released, found"};
+  }
+  return *schema_.get();
+}
+
+unique_device_array array_stream_reader::next()
+{
+  detail::nvtx_range const range{__func__};
+  auto array = ArrowDeviceArray{};  // owned once the producer has said that it is one
+  ask([&](auto* stream) { pull(stream, &array); });
+  if (array.array.release == nullptr) { reset(); }
+  return unique_device_array{&array};
+}
+
+void array_stream_reader::reset() noexcept
+{
+  std::visit([](auto& stream) { stream.reset(); }, stream_);
+}
+
+}  // namespace cudf_arrow_bridge

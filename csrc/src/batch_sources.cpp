@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvtx.hpp"
+
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+/// Rows of a column, as a view that reads nothing: nulls that would have to be counted are unknown.
+cudf::column_view part_of(cudf::column_view const& column,
+                          cudf::size_type begin,
+                          cudf::size_type size)
+{
+  auto const nulls = column.null_count();
+  auto const known = nulls == 0 || size == column.size();
+  return {column.type(),
+          size,
+          column.head<void>(),
+          column.null_mask(),
+          known ? nulls : -1,
+          column.offset() + begin,
+          {column.child_begin(), column.child_end()}};
+}
+
+cudf::table_view part_of(cudf::table_view const& table, cudf::size_type begin, cudf::size_type size)
+{
+  auto parts = std::vector<cudf::column_view>{};
+  parts.reserve(static_cast<std::size_t>(table.num_columns()));
+  for (auto const& column : table) { parts.push_back(part_of(column, begin, size)); }
+  return cudf::table_view{parts, size};
+}
+
+cudf::size_type num_rows(cudf::column_view const& column) { return column.size(); }
+
+cudf::size_type num_rows(cudf::table_view const& table) { return table.num_rows(); }
+
+/// @tparam View `cudf::table_view` or `cudf::column_view`
+template <typename View>
+class slice_source : public batch_source {
+ public:
+  slice_source(View const& whole,
+               shared_schema schema,
+               std::shared_ptr<void const> owner,
+               cudf::size_type max_rows,
+               export_options const& options,
+               cuda::stream_ref stream,
+               rmm::device_async_resource_ref mr)
+    : whole_{whole},
+      schema_{std::move(schema)},
+      owner_{std::move(owner)},
+      max_rows_{max_rows},
+      options_{options},
+      stream_{stream},
+      mr_{mr}
+  {
+    if (max_rows <= 0) {
+      throw std::invalid_argument{"batches of " + std::to_string(max_rows) +
+                                  " rows found, at least 1 expected"};
+    }
+  }
+
+  stream_batch next() override
+  {
+    auto const rows = num_rows(whole_);
+    if (begin_ == rows && (rows > 0 || any_)) { return {}; }
+    auto const size = std::min(max_rows_, rows - begin_);
+    auto array = size == rows
+                   ? to_arrow_device(whole_, owner_, options_, stream_, mr_)
+                   : to_arrow_device(part_of(whole_, begin_, size), owner_, options_, stream_, mr_);
+    begin_ += size;
+    any_ = true;
+    return {schema_, std::move(array)};
+  }
+
+ private:
+  View whole_;
+  shared_schema schema_;
+  std::shared_ptr<void const> owner_;
+  cudf::size_type max_rows_;
+  export_options options_;
+  cuda::stream_ref stream_;
+  rmm::device_async_resource_ref mr_;
+  cudf::size_type begin_{0};
+  bool any_{false};
+};
+
+class single_source : public batch_source {
+ public:
+  explicit single_source(stream_batch batch) : batch_{std::move(batch)} {}
+
+  stream_batch next() override { return std::exchange(batch_, {}); }
+
+ private:
+  stream_batch batch_;
+};
+
+class chain_source : public batch_source {
+ public:
+  explicit chain_source(std::function<std::unique_ptr<batch_source>()> next)
+    : next_{std::move(next)}
+  {
+  }
+
+  stream_batch next() override
+  {
+    for (;;) {
+      if (current_ == nullptr && (current_ = next_()) == nullptr) { return {}; }
+      auto batch = current_->next();
+      if (!batch.is_end()) { return batch; }
+      current_.reset();
+    }
+  }
+
+ private:
+  std::function<std::unique_ptr<batch_source>()> next_;
+  std::unique_ptr<batch_source> current_;
+};
+
+}  // namespace
+
+batch_source::~batch_source() = default;
+
+std::unique_ptr<batch_source> slices(cudf::table_view const& table,
+                                     shared_schema schema,
+                                     std::shared_ptr<void const> owner,
+                                     cudf::size_type max_rows,
+                                     export_options const& options,
+                                     cuda::stream_ref stream,
+                                     rmm::device_async_resource_ref mr)
+{
+  return std::make_unique<slice_source<cudf::table_view>>(
+    table, std::move(schema), std::move(owner), max_rows, options, stream, mr);
+}
+
+std::unique_ptr<batch_source> slices(cudf::column_view const& column,
+                                     shared_schema schema,
+                                     std::shared_ptr<void const> owner,
+                                     cudf::size_type max_rows,
+                                     export_options const& options,
+                                     cuda::stream_ref stream,
+                                     rmm::device_async_resource_ref mr)
+{
+  return std::make_unique<slice_source<cudf::column_view>>(
+    column, std::move(schema), std::move(owner), max_rows, options, stream, mr);
+}
+
+std::unique_ptr<batch_source> single(stream_batch batch)
+{ return std::make_unique<single_source>(std::move(batch)); }
+
+std::unique_ptr<batch_source> chain(std::function<std::unique_ptr<batch_source>()> next)
+{ return std::make_unique<chain_source>(std::move(next)); }
+
+}  // namespace cudf_arrow_bridge

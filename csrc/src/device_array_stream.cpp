@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvtx.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+
+device_array_stream::device_array_stream(std::unique_ptr<batch_source> source, shared_schema schema)
+  : source_{std::move(source)}, schema_{std::move(schema)}
+{
+}
+
+shared_schema const& device_array_stream::schema()
+{
+  if (schema_.is_empty()) { peek(); }
+  if (schema_.is_empty()) {
+    throw std::invalid_argument{"no schema and no batch found, either expected in a stream"};
+  }
+  return schema_;
+}
+
+ArrowDeviceType device_array_stream::device_type()
+{
+  peek();
+  if (device_type_ != 0) { return device_type_; }
+  return has_gpu() ? ARROW_DEVICE_CUDA : ARROW_DEVICE_CPU;
+}
+
+stream_batch device_array_stream::next()
+{
+  detail::nvtx_range const range{__func__};
+  if (!ahead_.is_end()) { return std::exchange(ahead_, {}); }
+  return pull();
+}
+
+void device_array_stream::reset() noexcept { *this = {}; }
+
+void device_array_stream::peek()
+{
+  if (num_pulled_ == 0) { ahead_ = pull(); }
+}
+
+stream_batch device_array_stream::pull()
+{
+  if (failure_ != nullptr) { std::rethrow_exception(failure_); }
+  if (source_ == nullptr) { return {}; }
+  try {
+    auto batch = source_->next();
+    if (batch.is_end()) {
+      source_.reset();
+    } else {
+      check(batch);
+      ++num_pulled_;
+    }
+    return batch;
+  } catch (...) {
+    // A source that goes on after it failed would leave a gap that nobody sees.
+    failure_ = std::current_exception();
+    source_.reset();
+    throw;
+  }
+}
+
+void device_array_stream::check(stream_batch const& batch)
+{
+  auto const location = batch.array.location();
+  auto const fail     = [&](std::string const& what) {
+    throw std::invalid_argument{"batch " + std::to_string(num_pulled_) + " of the stream: " + what};
+  };
+  if (device_type_ == 0) {
+    device_type_ = location.device_type;
+  } else if (location.device_type != device_type_) {
+    fail(to_string(location) + " found, memory like that of the batches before expected: " +
+         to_string(memory_location{device_type_, location.device_id}));
+  }
+  if (batch.schema.is_empty() || batch.schema.is(schema_)) { return; }
+  if (schema_.is_empty()) {
+    schema_ = batch.schema;
+    return;
+  }
+  try {
+    check_same_schema(*schema_.to_arrow().get(), *batch.schema.to_arrow().get());
+  } catch (std::invalid_argument const& error) {
+    fail(error.what());
+  }
+}
+
+}  // namespace cudf_arrow_bridge

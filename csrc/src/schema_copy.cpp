@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "schema_tree.hpp"
+
+#include <cudf_arrow_bridge/schema.hpp>
+
+#include <nanoarrow/nanoarrow.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+using detail::schema_tree;
+
+std::string_view text(char const* value) { return value == nullptr ? "" : value; }
+
+/// What a child is called in the paths of errors.
+char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
+{
+  auto const format = text(parent.format);
+  auto const is_list =
+    format == "+l" || format == "+L" || format.starts_with("+v") || format.starts_with("+w");
+  return is_list ? "[]" : child.name;
+}
+
+void check_usable(ArrowSchema const& schema, column_path const& path)
+{
+  if (schema.release == nullptr || schema.format == nullptr) {
+    fail_invalid(path, "a schema that was released, or has no format, found");
+  }
+}
+
+std::size_t add_nodes(schema_tree& tree, std::size_t count)
+{
+  auto const first = tree.nodes.size();
+  tree.nodes.resize(first + count);
+  return first;
+}
+
+void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema, column_path const& path)
+{
+  check_usable(schema, path);
+  {
+    auto& node  = tree.nodes[index];  // until nodes are added
+    node.format = text(schema.format);
+    node.name   = text(schema.name);
+    node.flags  = schema.flags;
+    if (schema.metadata != nullptr) {
+      node.metadata.assign(schema.metadata,
+                           static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata)));
+    }
+  }
+  auto const count               = static_cast<std::size_t>(schema.n_children);
+  auto const first               = add_nodes(tree, count);
+  tree.nodes[index].first_child  = first;
+  tree.nodes[index].num_children = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto const& child = *schema.children[i];
+    copy(tree, first + i, child, column_path{path, step_to(schema, child)});
+  }
+  if (schema.dictionary != nullptr) {
+    auto const values            = add_nodes(tree, 1);
+    tree.nodes[index].dictionary = values;
+    copy(tree, values, *schema.dictionary, path);
+  }
+}
+
+std::string_view metadata_value(ArrowSchema const& schema, char const* key)
+{
+  auto value = ArrowStringView{nullptr, 0};
+  if (schema.metadata != nullptr) {
+    (void)ArrowMetadataGetValue(schema.metadata, ArrowCharView(key), &value);
+  }
+  return {value.data, static_cast<std::size_t>(value.size_bytes)};
+}
+
+void check_same(std::string_view what,
+                std::string_view expected,
+                std::string_view found,
+                column_path const& path)
+{
+  if (expected == found) { return; }
+  fail_invalid(path,
+               std::string{what} + " '" + std::string{found} + "' found, '" +
+                 std::string{expected} + "' expected by the stream's schema");
+}
+
+/// Compares a batch's schema with a stream's, level by level.
+class comparison {
+ public:
+  explicit comparison(bool any_nullability) : any_nullability_{any_nullability} {}
+
+  /// What must be the same at any level, the top included.
+  void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
+  {
+    check_usable(expected, path);
+    check_usable(found, path);
+    check_same("the Arrow format", expected.format, found.format, path);
+    for (auto const* key : {"ARROW:extension:name", "ARROW:extension:metadata"}) {
+      check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
+    }
+    if (expected.n_children != found.n_children) {
+      check_same("a number of children of",
+                 std::to_string(expected.n_children),
+                 std::to_string(found.n_children),
+                 path);
+    }
+    for (std::int64_t i = 0; i < expected.n_children; ++i) {
+      auto const& child = *expected.children[i];
+      check_field(child, *found.children[i], column_path{path, step_to(expected, child)});
+    }
+    if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
+      fail_invalid(path,
+                   found.dictionary == nullptr
+                     ? "plain values found, a dictionary expected by the stream's schema"
+                     : "a dictionary found, plain values expected by the stream's schema");
+    }
+    if (expected.dictionary != nullptr) { check(*expected.dictionary, *found.dictionary, path); }
+  }
+
+ private:
+  void check_field(ArrowSchema const& expected,
+                   ArrowSchema const& found,
+                   column_path const& path) const
+  {
+    check_same("the name", text(expected.name), text(found.name), path);
+    auto const other = expected.flags ^ found.flags;
+    if ((other & ~ARROW_FLAG_NULLABLE) != 0) {
+      check_same("the flags", std::to_string(expected.flags), std::to_string(found.flags), path);
+    }
+    if (!any_nullability_ && (other & found.flags & ARROW_FLAG_NULLABLE) != 0) {
+      fail_invalid(path,
+                   "a column that may hold nulls found, one without expected by the stream's "
+                   "schema");
+    }
+    check(expected, found, path);
+  }
+
+  bool any_nullability_;
+};
+
+}  // namespace
+
+shared_schema copy_schema(ArrowSchema const& schema)
+{
+  auto tree = std::make_shared<schema_tree>();
+  add_nodes(*tree, 1);
+  copy(*tree, 0, schema, column_path{});
+  return shared_schema{std::move(tree)};
+}
+
+void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
+{ comparison{any_nullability}.check(expected, found, column_path{}); }
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvtx.hpp"
+
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+void write_next(device_array_stream& batches, ArrowDeviceArray* out)
+{
+  *out             = ArrowDeviceArray{};
+  auto const batch = batches.next();
+  if (!batch.is_end()) { batch.array.to_arrow().move_to(out); }
+}
+
+void write_next(device_array_stream& batches, ArrowArray* out)
+{
+  *out             = ArrowArray{};
+  auto const batch = batches.next();
+  if (batch.is_end()) { return; }
+  // A plain array has no event for its consumer to wait for.
+  batch.array.wait();
+  auto array = ArrowDeviceArray{};
+  batch.array.to_arrow().move_to(&array);
+  *out = array.array;
+}
+
+/// The private data and the callbacks of a C stream.
+template <typename Stream, typename Array>
+class exported_stream {
+ public:
+  static void write(Stream& stream, device_array_stream&& batches)
+  {
+    auto state            = std::make_unique<exported_stream>(std::move(batches));
+    stream.get_schema     = &get_schema;
+    stream.get_next       = &get_next;
+    stream.get_last_error = &get_last_error;
+    stream.release        = &release;
+    stream.private_data   = state.release();
+  }
+
+  explicit exported_stream(device_array_stream&& batches) : batches_{std::move(batches)} {}
+
+ private:
+  static exported_stream& of(Stream* stream) noexcept
+  { return *static_cast<exported_stream*>(stream->private_data); }
+
+  static int get_schema(Stream* stream, ArrowSchema* out) noexcept
+  {
+    auto& self = of(stream);
+    return self.report([&] { self.batches_.schema().to_arrow().move_to(out); });
+  }
+
+  static int get_next(Stream* stream, Array* out) noexcept
+  {
+    auto& self = of(stream);
+    return self.report([&] { write_next(self.batches_, out); });
+  }
+
+  static char const* get_last_error(Stream* stream) noexcept
+  {
+    auto const& self = of(stream);
+    return self.error_.empty() ? nullptr : self.error_.c_str();
+  }
+
+  static void release(Stream* stream) noexcept
+  {
+    stream->release = nullptr;
+    delete &of(stream);
+  }
+
+  /// Does something and turns what it throws into a code and the last error.
+  template <typename Work>
+  int report(Work work) noexcept
+  {
+    error_.clear();
+    try {
+      work();
+      return 0;
+    } catch (stream_error const& error) {
+      return remember(error.code(), error.what());
+    } catch (std::bad_alloc const& error) {
+      return remember(ENOMEM, error.what());
+    } catch (std::logic_error const& error) {
+      return remember(EINVAL, error.what());
+    } catch (std::exception const& error) {
+      return remember(EIO, error.what());
+    } catch (...) {
+      return remember(EIO, "an unknown exception");
+    }
+  }
+
+  int remember(int code, char const* message) noexcept
+  {
+    try {
+      error_ = message;
+    } catch (std::bad_alloc const&) {
+      error_.clear();
+    }
+    return code;
+  }
+
+  device_array_stream batches_;
+  std::string error_;
+};
+
+}  // namespace
+
+unique_device_array_stream device_array_stream::to_arrow() &&
+{
+  detail::nvtx_range const range{__func__};
+  auto stream         = unique_device_array_stream{};
+  stream->device_type = device_type();
+  exported_stream<ArrowDeviceArrayStream, ArrowDeviceArray>::write(*stream.get(), std::move(*this));
+  reset();
+  return stream;
+}
+
+unique_array_stream device_array_stream::to_arrow_host() &&
+{
+  detail::nvtx_range const range{__func__};
+  if (device_type() == ARROW_DEVICE_CUDA) {
+    throw std::invalid_argument{
+      "CUDA memory found, memory that the CPU can read expected by a stream of host arrays"};
+  }
+  auto stream = unique_array_stream{};
+  exported_stream<ArrowArrayStream, ArrowArray>::write(*stream.get(), std::move(*this));
+  reset();
+  return stream;
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Streams of batches: each batch has its own event, and readers that know none wait.
+#include "bridge_test.hpp"
+
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <optional>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 30U;
+constexpr auto batch_rows = 4;
+
+class array_streams : public bridge_test {
+ protected:
+  device_array_stream split(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
+  {
+    auto const view = owner->view();
+    return device_array_stream{
+      slices(view, make_schema(view, {}), std::move(owner), batch_rows, {}, stream, pool_)};
+  }
+};
+
+cudaEvent_t event_of(unique_device_array const& array)
+{ return *static_cast<cudaEvent_t*>(array->sync_event); }
+
+TEST_F(array_streams, every_batch_is_ordered)
+{
+  auto const type = flat("int32");
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream   = lasting_stream{};
+    auto const consumer = lasting_stream{};
+    auto const values   = samples(type, 10, 0);
+    auto const before   = sim::host_syncs_here();
+    auto batches        = split(column(type, values, stream.get()), stream.get()).to_arrow();
+    auto reader         = array_stream_reader{batches.get()};
+    auto seen           = std::vector<late_rows>{};
+    for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
+      auto imported = import(array.get(), reader.schema(), consumer.get());
+      seen.push_back(read_later(imported.view(), type, consumer.get()));
+    }
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    synchronize(consumer.get());
+    auto found = rows{};
+    for (auto const& part : seen) { found.insert(found.end(), part->begin(), part->end()); }
+    EXPECT_EQ(found, values);
+  }
+}
+
+TEST_F(array_streams, every_batch_has_an_event_of_its_own)
+{
+  auto const stream = lasting_stream{};
+  auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get());
+  auto const one    = batches.next().array.to_arrow();
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto const two    = batches.next().array.to_arrow();
+  EXPECT_NE(event_of(one), event_of(two));
+  sim::drain();
+  // What came after the first batch was made is nothing that its readers wait for.
+  EXPECT_EQ(cudaEventQuery(event_of(one)), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event_of(two)), cudaErrorNotReady);
+  slow.reset();
+  EXPECT_EQ(cudaEventSynchronize(event_of(two)), cudaSuccess);
+  EXPECT_EQ(detail::events_on_loan(), 2U);
+}
+
+TEST_F(array_streams, tell_the_memory_of_their_batches)
+{
+  auto const stream = lasting_stream{};
+  auto batches      = split(integer_column(stream.get()), stream.get());
+  EXPECT_EQ(batches.device_type(), ARROW_DEVICE_CUDA);
+  EXPECT_THROW((void)std::move(batches).to_arrow_host(), std::invalid_argument);
+  EXPECT_EQ(std::move(batches).to_arrow()->device_type, ARROW_DEVICE_CUDA);
+}
+
+TEST_F(array_streams, readers_of_host_arrays_wait_for_each_batch)
+{
+  auto const type = flat("int32");
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto pinned       = sim::pool_resource{memory_kind::pinned};
+    auto const stream = lasting_stream{};
+    auto const values = samples(type, 10, 0);
+    auto owner =
+      std::shared_ptr<cudf::column>{upload_column(make_column(type, values), stream.get(), pinned)};
+    auto batches = split(std::move(owner), stream.get()).to_arrow_host();
+    auto found   = integers_t{};
+    for (;;) {
+      auto array = unique_array{};
+      EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
+      if (array.is_released()) { break; }
+      auto const* data = static_cast<std::int32_t const*>(array->buffers[1]);
+      found.insert(found.end(), data, data + array->length);
+    }
+    EXPECT_EQ(integer_rows(found), values);
+    batches.reset();
+    settle();
+  }
+}
+
+TEST_F(array_streams, refuse_other_memory_in_the_middle)
+{
+  auto const stream = lasting_stream{};
+  auto const host   = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(1)})};
+  auto left         = 2;
+  auto batches      = device_array_stream{chain([&]() -> std::unique_ptr<batch_source> {
+    auto owner = left-- == 2 ? std::shared_ptr<cudf::column>{integer_column(stream.get())} : host;
+    auto const view = owner->view();
+    return slices(view, make_schema(view, {}), owner, 1, {}, stream.get(), pool_);
+  })};
+  (void)batches.next();
+  EXPECT_THROW((void)batches.next(), std::invalid_argument);
+}
+
+TEST_F(array_streams, give_everything_back_in_the_middle)
+{
+  auto const stream = lasting_stream{};
+  (void)split(integer_column(stream.get()), stream.get()).next();
+  auto const events = sim::live_events();
+  for (auto i = 0; i < 1000; ++i) {
+    auto batches = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get()).to_arrow();
+    auto array   = unique_device_array{};
+    EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
+  }
+  EXPECT_EQ(sim::live_events(), events);
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
+TEST_F(array_streams, an_event_that_fails_ends_the_stream)
+{
+  auto const stream = lasting_stream{};
+  auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get()).to_arrow();
+  auto array        = unique_device_array{};
+  EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
+  sim::fail_next("cudaEventRecord", cudaErrorInvalidValue);
+  for (auto i = 0; i < 2; ++i) {
+    auto failed = ArrowDeviceArray{};
+    EXPECT_EQ(batches->get_next(batches.get(), &failed), EIO);
+    EXPECT_NE(batches->get_last_error(batches.get()), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

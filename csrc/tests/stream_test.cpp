@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/consumer.hpp"
+#include "testing/views.hpp"
+
+#include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto num_rows = 25;
+
+/// A column of the host as a source of slices.
+struct sliced {
+  explicit sliced(shape const& type, cudf::size_type max_rows, std::size_t size = num_rows)
+    : values{samples(type, size, 30)},
+      column{make_column(type, values)},
+      schema{cudf_arrow_bridge::make_schema(column->view(), {})},
+      source{slices(column->view(), schema, column, max_rows, {}, stream(), host_memory_resource())}
+  {
+  }
+
+  rows values;
+  std::shared_ptr<cudf::column> column;
+  shared_schema schema;
+  std::unique_ptr<batch_source> source;
+};
+
+device_array_stream stream_of(shape const& type, cudf::size_type max_rows)
+{ return device_array_stream{sliced{type, max_rows}.source}; }
+
+/// A source of as many batches as asked for, then an exception.
+template <typename Error>
+class failing : public batch_source {
+ public:
+  failing(int position, Error error) : position_{position}, error_{std::move(error)} {}
+
+  stream_batch next() override
+  {
+    if (position_-- == 0) { throw Error{error_}; }
+    return sliced{flat("int32"), num_rows}.source->next();
+  }
+
+ private:
+  int position_;
+  Error error_;
+};
+
+/// Pulls an array through the callbacks of a C stream.
+template <typename Stream>
+auto pull(Stream& stream)
+{
+  if constexpr (requires { stream->device_type; }) {
+    auto array = unique_device_array{};
+    EXPECT_EQ(stream->get_next(stream.get(), array.get()), 0);
+    return array;
+  } else {
+    auto array = unique_array{};
+    EXPECT_EQ(stream->get_next(stream.get(), array.get()), 0);
+    return array;
+  }
+}
+
+ArrowArray const& array_of(unique_device_array const& array) { return array->array; }
+
+ArrowArray const& array_of(unique_array const& array) { return *array.get(); }
+
+class Stream : public ::testing::TestWithParam<shape> {};
+
+TEST_P(Stream, SlicesHoldAllRows)
+{
+  auto const& type = GetParam();
+  for (auto const max_rows : {1, 3, 8, 24, 25, 26}) {
+    auto whole  = sliced{type, max_rows};
+    auto stream = device_array_stream{std::move(whole.source)}.to_arrow();
+    auto found  = rows{};
+    for (auto array = pull(stream); !array.is_released(); array = pull(stream)) {
+      EXPECT_LE(array->array.length, max_rows);
+      auto const part = read_arrow(array->array, type);
+      found.insert(found.end(), part.begin(), part.end());
+    }
+    EXPECT_EQ(found, whole.values);
+  }
+}
+
+TEST_P(Stream, ReadersTakeWhatExportsGive)
+{
+  auto const& type = GetParam();
+  auto whole       = sliced{type, 10};
+  auto stream      = device_array_stream{std::move(whole.source)}.to_arrow_host();
+  auto reader      = array_stream_reader{stream.get()};
+  EXPECT_TRUE(stream.is_released());
+  auto found = rows{};
+  for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
+    auto const column = from_arrow_device_column(
+      reader.schema(), array.get(), {}, test::stream(), host_memory_resource());
+    auto const part = read_rows(column.view(), type);
+    found.insert(found.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(found, whole.values);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Stream, ::testing::ValuesIn(nested_shapes()), [](auto const& info) {
+  return info.param.name;
+});
+
+TEST(Streams, SplitTables)
+{
+  auto const type   = flat("int32");
+  auto const values = samples(type, num_rows, 30);
+  auto const column = std::shared_ptr<cudf::column>{make_column(type, values)};
+  auto const table  = cudf::table_view{{column->view(), column->view()}};
+  auto const schema = cudf_arrow_bridge::make_schema(table, {}, {});
+  auto source       = slices(table, schema, column, 10, {}, stream(), host_memory_resource());
+  auto const uses   = column.use_count();
+  auto first        = source->next();
+  auto const lengths =
+    std::vector{first.array.length(), source->next().array.length(), source->next().array.length()};
+  EXPECT_EQ(lengths, (std::vector<std::int64_t>{10, 10, 5}));
+  EXPECT_TRUE(source->next().is_end());
+  EXPECT_EQ(column.use_count(), uses + 1);
+  source.reset();
+  auto const array = first.array.to_arrow();
+  EXPECT_EQ(array->array.children[1]->buffers[1], column->view().head());
+  EXPECT_TRUE(first.schema.is(schema));
+}
+
+TEST(Streams, OfNoRowsHaveOneBatch)
+{
+  auto source = sliced{flat("string"), 4, 0}.source;
+  EXPECT_EQ(source->next().array.length(), 0);
+  EXPECT_TRUE(source->next().is_end());
+}
+
+TEST(Streams, BatchesHaveRows)
+{
+  EXPECT_THROW((sliced{flat("int32"), 0}), std::invalid_argument);
+  EXPECT_THROW((sliced{flat("int32"), -1}), std::invalid_argument);
+}
+
+TEST(Streams, ChainSources)
+{
+  auto left    = 3;
+  auto source  = chain([&]() -> std::unique_ptr<batch_source> {
+    return left-- > 0 ? sliced{flat("int32"), 20}.source : nullptr;
+  });
+  auto lengths = std::vector<std::int64_t>{};
+  for (auto batch = source->next(); !batch.is_end(); batch = source->next()) {
+    lengths.push_back(batch.array.length());
+  }
+  EXPECT_EQ(lengths, (std::vector<std::int64_t>{20, 5, 20, 5, 20, 5}));
+  auto whole = sliced{flat("int32"), num_rows};
+  auto one   = single(whole.source->next());
+  EXPECT_EQ(one->next().array.length(), num_rows);
+  EXPECT_TRUE(one->next().is_end());
+}
+
+TEST(Streams, HoldNoMoreThanOneBatchAhead)
+{
+  auto made    = 0;
+  auto source  = chain([&]() -> std::unique_ptr<batch_source> {
+    return made++ < 5 ? sliced{flat("int32"), num_rows}.source : nullptr;
+  });
+  auto batches = device_array_stream{std::move(source)};
+  EXPECT_EQ(made, 0);
+  EXPECT_FALSE(batches.schema().is_empty());
+  EXPECT_EQ(batches.device_type(), ARROW_DEVICE_CPU);
+  EXPECT_EQ(made, 1);
+  auto stream = std::move(batches).to_arrow();
+  EXPECT_EQ(stream->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(pull(stream)->array.length, num_rows);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(pull(stream)->array.length, num_rows);
+  EXPECT_EQ(made, 2);
+}
+
+TEST(Streams, EndAgainAndAgain)
+{
+  auto stream = stream_of(flat("int32"), num_rows).to_arrow_host();
+  EXPECT_FALSE(pull(stream).is_released());
+  for (auto i = 0; i < 3; ++i) { EXPECT_TRUE(pull(stream).is_released()); }
+  EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);
+}
+
+TEST(Streams, WithoutBatchesNeedASchema)
+{
+  auto const nothing = [] { return chain([] { return std::unique_ptr<batch_source>{}; }); };
+  auto batches       = device_array_stream{nothing()};
+  EXPECT_THROW((void)batches.schema(), std::invalid_argument);
+  auto const schema = sliced{flat("int32"), 1}.schema;
+  auto stream       = device_array_stream{nothing(), schema}.to_arrow();
+  auto found        = unique_schema{};
+  EXPECT_EQ(stream->get_schema(stream.get(), found.get()), 0);
+  EXPECT_STREQ(found->format, "i");
+  EXPECT_TRUE(pull(stream).is_released());
+}
+
+template <typename Error>
+void expect_failure(int position, Error const& error, int code, std::string const& message)
+{
+  auto batches = device_array_stream{std::make_unique<failing<Error>>(position, error)};
+  auto stream  = std::move(batches).to_arrow();
+  for (auto i = 0; i < position; ++i) { EXPECT_EQ(pull(stream)->array.length, num_rows); }
+  for (auto i = 0; i < 2; ++i) {
+    auto array = ArrowDeviceArray{};
+    EXPECT_EQ(stream->get_next(stream.get(), &array), code);
+    EXPECT_EQ(array.array.release, nullptr);
+    EXPECT_STREQ(stream->get_last_error(stream.get()), message.c_str());
+  }
+  auto schema = unique_schema{};
+  EXPECT_EQ(stream->get_schema(stream.get(), schema.get()), 0);
+  EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);
+}
+
+TEST(Streams, TurnExceptionsIntoCodes)
+{
+  for (auto const position : {1, 2, 5}) {
+    expect_failure(position, stream_error{ENOENT, "no such file"}, ENOENT, "no such file");
+    expect_failure(position, std::bad_alloc{}, ENOMEM, std::bad_alloc{}.what());
+    expect_failure(position, std::invalid_argument{"boom"}, EINVAL, "boom");
+    expect_failure(position, std::runtime_error{"boom"}, EIO, "boom");
+    expect_failure(position, 42, EIO, "an unknown exception");
+  }
+}
+
+TEST(Streams, FailAtOnceBeforeTheFirstBatch)
+{
+  auto batches =
+    device_array_stream{std::make_unique<failing<std::runtime_error>>(0, std::runtime_error{"x"})};
+  EXPECT_THROW((void)std::move(batches).to_arrow(), std::runtime_error);
+  EXPECT_THROW((void)batches.next(), std::runtime_error);
+}
+
+std::string drift(shape const& first, shape const& second)
+{
+  auto left    = 2;
+  auto batches = device_array_stream{chain([&]() -> std::unique_ptr<batch_source> {
+    return sliced{left-- == 2 ? first : second, num_rows}.source;
+  })};
+  (void)batches.next();
+  try {
+    (void)batches.next();
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Streams, RefuseBatchesOfAnotherSchema)
+{
+  EXPECT_EQ(drift(flat("int32"), flat("int32")), "");
+  EXPECT_EQ(drift(flat("int32"), flat("int64")),
+            "batch 1 of the stream: column '(top level)': the Arrow format 'l' found, 'i' expected "
+            "by the stream's schema");
+  EXPECT_NE(drift(list_of(flat("int32")), list_of(flat("string"))).find("column '[]'"),
+            std::string::npos);
+  EXPECT_NE(drift(flat("int32"), dictionary_of(flat("string"), "i")).find("a dictionary found"),
+            std::string::npos);
+}
+
+TEST(Streams, ReleaseInTheMiddle)
+{
+  auto whole  = sliced{flat("string"), 10};
+  auto stream = device_array_stream{std::move(whole.source)}.to_arrow();
+  auto first  = pull(stream);
+  stream.reset();
+  EXPECT_EQ(read_arrow(first->array, flat("string")),
+            rows(whole.values.begin(), whole.values.begin() + 10));
+  EXPECT_GT(whole.column.use_count(), 1);
+  first.reset();
+  EXPECT_EQ(whole.column.use_count(), 1);
+}
+
+TEST(Streams, MayBeCalledFromAnyThreadInTurn)
+{
+  auto stream = stream_of(flat("int32"), 10).to_arrow();
+  auto length = std::int64_t{0};
+  for (auto i = 0; i < 4; ++i) {
+    std::thread{[&] { length += pull(stream)->array.length; }}.join();
+  }
+  EXPECT_EQ(length, num_rows);
+  std::thread{[&] { stream.reset(); }}.join();
+}
+
+/// A stream by somebody else: gives arrays, then a code.
+struct foreign_stream {
+  int batches{0};
+  int code{0};
+  int schema_code{0};
+  char const* message{"the disk is gone"};
+  int pulls{0};
+  int releases{0};
+
+  ArrowArrayStream make()
+  {
+    auto stream           = ArrowArrayStream{};
+    stream.private_data   = this;
+    stream.get_schema     = [](ArrowArrayStream* s, ArrowSchema* out) { return of(s).schema(out); };
+    stream.get_next       = [](ArrowArrayStream* s, ArrowArray* out) { return of(s).next(out); };
+    stream.get_last_error = [](ArrowArrayStream* s) { return of(s).message; };
+    stream.release        = [](ArrowArrayStream* s) {
+      ++of(s).releases;
+      s->release = nullptr;
+    };
+    return stream;
+  }
+
+ private:
+  static foreign_stream& of(ArrowArrayStream* s)
+  { return *static_cast<foreign_stream*>(s->private_data); }
+
+  [[nodiscard]] int schema(ArrowSchema* out) const
+  {
+    if (schema_code == 0) { make_schema(flat("int32")).move_to(out); }
+    return schema_code;
+  }
+
+  int next(ArrowArray* out)
+  {
+    ++pulls;
+    if (batches-- > 0) {
+      produce(flat("int32"), samples(flat("int32"), num_rows, 0)).move_to(out);
+      return 0;
+    }
+    *out = ArrowArray{};
+    // A producer that fails may leave anything there.
+    if (code != 0) {
+      out->release = [](ArrowArray*) { FAIL(); };
+    }
+    return code;
+  }
+};
+
+TEST(StreamReaders, ReleaseAtTheEnd)
+{
+  auto source = foreign_stream{.batches = 2};
+  auto stream = source.make();
+  auto reader = array_stream_reader{&stream};
+  EXPECT_STREQ(reader.schema().format, "i");
+  EXPECT_FALSE(reader.next().is_released());
+  auto const array = reader.next();
+  EXPECT_EQ(array->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(array->device_id, -1);
+  EXPECT_EQ(source.releases, 0);
+  EXPECT_TRUE(reader.next().is_released());
+  EXPECT_EQ(source.releases, 1);
+  EXPECT_TRUE(reader.next().is_released());
+  EXPECT_EQ(source.pulls, 3);
+  EXPECT_STREQ(reader.schema().format, "i");
+}
+
+TEST(StreamReaders, ReleaseInTheMiddle)
+{
+  auto source = foreign_stream{.batches = 2};
+  {
+    auto stream = source.make();
+    auto reader = array_stream_reader{&stream};
+    (void)reader.next();
+  }
+  EXPECT_EQ(source.releases, 1);
+  EXPECT_EQ(source.pulls, 1);
+}
+
+TEST(StreamReaders, TellTheProducersError)
+{
+  for (auto const* message : {"the disk is gone", static_cast<char const*>(nullptr)}) {
+    auto source = foreign_stream{.batches = 1, .code = ENOSPC, .message = message};
+    auto stream = source.make();
+    auto reader = array_stream_reader{&stream};
+    EXPECT_FALSE(reader.next().is_released());
+    EXPECT_EQ(reader.error_code(), 0);
+    for (auto i = 0; i < 2; ++i) {
+      try {
+        (void)reader.next();
+        ADD_FAILURE();
+      } catch (stream_error const& error) {
+        EXPECT_EQ(error.code(), ENOSPC);
+        EXPECT_STREQ(error.what(), message == nullptr ? std::strerror(ENOSPC) : message);
+      }
+    }
+    EXPECT_EQ(reader.error_code(), ENOSPC);
+    EXPECT_EQ(source.releases, 1);
+    EXPECT_EQ(source.pulls, 2);
+  }
+}
+
+TEST(StreamReaders, TellThatThereIsNoSchema)
+{
+  auto source = foreign_stream{.batches = 1, .schema_code = EIO};
+  auto stream = source.make();
+  auto reader = array_stream_reader{&stream};
+  EXPECT_THROW((void)reader.schema(), stream_error);
+  EXPECT_EQ(source.releases, 1);
+}
+
+TEST(StreamReaders, RefuseWhatIsNoStream)
+{
+  auto released = ArrowDeviceArrayStream{};
+  EXPECT_THROW(array_stream_reader{&released}, std::invalid_argument);
+  auto source     = foreign_stream{};
+  auto stream     = source.make();
+  stream.get_next = nullptr;
+  EXPECT_THROW(array_stream_reader{&stream}, std::invalid_argument);
+  EXPECT_EQ(source.releases, 0);
+}
+
+TEST(StreamSchemas, AreCopiedWhole)
+{
+  for (auto const& type : nested_shapes()) {
+    auto const source = make_schema(type);
+    auto const copied = copy_schema(*source.get()).to_arrow();
+    check_same_schema(*source.get(), *copied.get());
+    EXPECT_STREQ(source->name, copied->name);
+    EXPECT_EQ(source->flags, copied->flags);
+  }
+  auto const released = ArrowSchema{};
+  EXPECT_THROW((void)copy_schema(released), std::invalid_argument);
+}
+
+TEST(StreamSchemas, KeepMetadata)
+{
+  auto const column = make_column(flat("int32"), {});
+  auto const made   = cudf_arrow_bridge::make_schema(
+    column->view(), {.name = "a", .metadata = {{"ARROW:extension:name", "x"}, {"k", ""}}});
+  auto const source = made.to_arrow();
+  auto const copied = copy_schema(*source.get()).to_arrow();
+  auto const size   = static_cast<std::size_t>(ArrowMetadataSizeOf(source->metadata));
+  EXPECT_EQ(std::string(source->metadata, size), std::string(copied->metadata, size));
+  auto const other = cudf_arrow_bridge::make_schema(
+    column->view(), {.name = "a", .metadata = {{"ARROW:extension:name", "y"}}});
+  EXPECT_THROW(check_same_schema(*source.get(), *other.to_arrow().get()), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dlpack_abi.hpp"
+#include "testing/columns.hpp"
+
+#include <cudf_arrow_bridge/tensor.hpp>
+
+#include <cudf/utilities/error.hpp>
+
+#include <cuda/stream>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+/// A DLPack tensor of exactly the memory that it says, for the address sanitizer.
+struct lent_tensor {
+  explicit lent_tensor(std::vector<std::int64_t> extents,
+                       std::vector<std::int64_t> steps,
+                       std::vector<std::int16_t> elements)
+    : shape{std::move(extents)}, strides{std::move(steps)}, values{std::move(elements)}
+  {
+    managed.dl_tensor   = {values.data(),
+                           {ARROW_DEVICE_CPU, 0},
+                           static_cast<std::int32_t>(shape.size()),
+                           {0, 16, 1},
+                           shape.data(),
+                           strides.data(),
+                           0};
+    managed.manager_ctx = this;
+    managed.deleter     = [](DLManagedTensor* self) {
+      ++static_cast<lent_tensor*>(self->manager_ctx)->deleted;
+    };
+  }
+
+  lent_tensor(lent_tensor const&)            = delete;
+  lent_tensor& operator=(lent_tensor const&) = delete;
+
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int16_t> values;
+  DLManagedTensor managed{};
+  int deleted{0};
+};
+
+imported_tensor import_tensor(lent_tensor& source, copy_policy policy = copy_policy::if_needed)
+{ return from_dlpack(&source.managed, policy, stream(), host_memory_resource()); }
+
+std::vector<std::int16_t> values_of(cudf::column_view const& column)
+{
+  auto const* first = column.data<std::int16_t>();
+  return {first, first + column.size()};
+}
+
+using numbers = std::vector<std::int16_t>;
+
+TEST(tensor, adopts_columns_of_fortran_order)
+{
+  auto source = lent_tensor{{2, 2}, {1, 3}, {1, 2, 99, 3, 4}};
+  {
+    auto const imported = import_tensor(source, copy_policy::never);
+    auto const table    = imported.table.view();
+    EXPECT_TRUE(imported.is_table);
+    EXPECT_EQ(values_of(table.column(0)), (numbers{1, 2}));
+    EXPECT_EQ(values_of(table.column(1)), (numbers{3, 4}));
+    EXPECT_EQ(table.column(0).head<void>(), source.values.data());
+    EXPECT_EQ(source.deleted, 0);
+  }
+  EXPECT_EQ(source.deleted, 1);
+}
+
+TEST(tensor, gathers_the_elements_of_other_orders)
+{
+  auto source         = lent_tensor{{3, 2}, {2, 1}, {1, 2, 3, 4, 5, 6}};
+  auto const imported = import_tensor(source);
+  EXPECT_EQ(source.deleted, 1);
+  EXPECT_EQ(values_of(imported.table.view().column(0)), (numbers{1, 3, 5}));
+  EXPECT_EQ(values_of(imported.table.view().column(1)), (numbers{2, 4, 6}));
+}
+
+TEST(tensor, columns_that_overlap_become_their_own)
+{
+  auto source         = lent_tensor{{2, 2}, {1, 1}, {1, 2, 3}};
+  auto const imported = import_tensor(source);
+  EXPECT_EQ(values_of(imported.table.view().column(0)), (numbers{1, 2}));
+  EXPECT_EQ(values_of(imported.table.view().column(1)), (numbers{2, 3}));
+  EXPECT_EQ(source.deleted, 1);
+}
+
+TEST(tensor, strides_may_be_negative_or_nothing)
+{
+  auto backwards                   = lent_tensor{{3}, {-1}, {1, 2, 3}};
+  backwards.managed.dl_tensor.data = &backwards.values.back();
+  EXPECT_EQ(values_of(import_tensor(backwards).table.view().column(0)), (numbers{3, 2, 1}));
+  auto repeated = lent_tensor{{3}, {0}, {7}};
+  EXPECT_EQ(values_of(import_tensor(repeated).table.view().column(0)), (numbers{7, 7, 7}));
+}
+
+TEST(tensor, what_is_refused_is_deleted_once)
+{
+  auto cube = lent_tensor{{1, 1, 1}, {1, 1, 1}, {1}};
+  EXPECT_THROW((void)import_tensor(cube), std::invalid_argument);
+  EXPECT_EQ(cube.deleted, 1);
+  auto reversed = lent_tensor{{2}, {0}, {1}};
+  EXPECT_THROW((void)import_tensor(reversed, copy_policy::never), std::invalid_argument);
+  EXPECT_EQ(reversed.deleted, 1);
+  auto wide                         = lent_tensor{{1}, {1}, {1}};
+  wide.managed.dl_tensor.dtype.bits = 24;
+  EXPECT_THROW((void)import_tensor(wide), cudf::data_type_error);
+  EXPECT_EQ(wide.deleted, 1);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterator
+from typing import Any
+
+from ._export import BatchSource, ExportedArray
+from ._schema import Schema
+from .streams import Stream
+
+class StreamNotes:
+    error: BaseException | None
+    labels: tuple[Any, ...]
+    stream: Stream | None
+
+class ExportedStream:
+    notes: StreamNotes
+    is_released: bool
+    def __init__(
+        self, sources: Iterator[BatchSource], notes: StreamNotes, schema: Schema | None
+    ) -> None: ...
+    def next(self) -> tuple[Schema, ExportedArray, int] | None: ...
+    def schema(self) -> Schema: ...
+    def device_type(self) -> int: ...
+    def device_stream_capsule(self) -> object: ...
+    def stream_capsule(self) -> object: ...
+    def release(self) -> None: ...

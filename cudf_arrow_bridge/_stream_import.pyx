@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of other libraries, array by array."""
+
+import errno
+
+from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
+
+from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._capsules cimport (
+    device_array_to_capsule,
+    device_stream_from_capsule,
+    notes_of,
+    stream_from_capsule,
+)
+from cudf_arrow_bridge._core cimport array_stream_reader, shared_schema, unique_device_array
+from cudf_arrow_bridge._interpreter cimport (
+    ends_interpreter,
+    enter_interpreter,
+    leave_interpreter,
+)
+from cudf_arrow_bridge._schema cimport Schema
+
+
+def _exception_of(int code, message) -> Exception:
+    """Turn a producer's errno code into the exception that it would be in Python."""
+    if code == errno.EINVAL:
+        return ValueError(message)
+    if code == errno.ENOMEM:
+        return MemoryError(message)
+    if code == errno.ENOSYS:
+        return NotImplementedError(message)
+    return OSError(code, message)
+
+
+cdef class StreamReader:
+    """A stream that was taken over from its capsule, of device arrays or of host arrays."""
+
+    cdef unique_ptr[array_stream_reader] reader
+    cdef readonly object notes
+
+    def __init__(self, capsule):
+        cdef _core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
+        cdef _core.ArrowArrayStream* stream
+        if device_stream != NULL:
+            self.reader.reset(new array_stream_reader(device_stream))
+        else:
+            stream = stream_from_capsule(capsule)
+            self.reader.reset(new array_stream_reader(stream))
+        self.notes = notes_of(capsule)
+
+    def schema(self) -> Schema:
+        """Ask for the schema of all arrays."""
+        cdef shared_schema schema
+        try:
+            with nogil:
+                schema = move(_core.copy_schema(self.reader.get().schema()))
+            return Schema.wrap(schema)
+        except RuntimeError as error:
+            failure = error
+        raise self._cause(failure)
+
+    def next(self):
+        """Pull an array into a capsule; None is the end."""
+        cdef unique_device_array array
+        try:
+            with nogil:
+                array = move(self.reader.get().next())
+            return None if array.is_released() else device_array_to_capsule(array)
+        except RuntimeError as error:
+            failure = error
+        raise self._cause(failure)
+
+    def _cause(self, failure) -> BaseException:
+        """Return what a producer of this process raised, or what another's code stands for."""
+        if self.reader.get().error_code() == 0:
+            return failure
+        if self.notes is not None and self.notes.error is not None:
+            return self.notes.error
+        return _exception_of(self.reader.get().error_code(), str(failure))
+
+    def release(self) -> None:
+        """Release the stream now."""
+        with nogil:
+            self.reader.get().reset()
+
+    def __dealloc__(self):
+        cdef bint entered = enter_interpreter()
+        if entered or ends_interpreter():
+            # The producer's release may take time, or the GIL for an owner of its own.
+            with nogil:
+                self.reader.reset()
+        else:
+            self.reader.release()  # leaked: this thread may end at any moment
+        if entered:
+            leave_interpreter()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a stream can be made of: objects that each hold one or more batches, one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pylibcudf as plc
+
+from .empty import empty
+from .exporting import is_cudf
+from .incoming_stream import IncomingStream, open_stream, speaks_stream
+from .residency import has_gpu
+from .sources import speaks_array
+from .streams import Stream
+
+__all__ = ["pieces"]
+
+
+def pieces(source: Any, stream: Stream) -> Iterator[Any]:
+    """Return what a source holds as objects that can be exported, made when they are asked for.
+
+    Parameters
+    ----------
+    source
+        As in `to_arrow_device_stream`.
+    stream
+        Where a file is read.
+
+    Raises
+    ------
+    TypeError
+        If it is none of what that takes.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return _row_groups(os.fspath(source), stream)
+    if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or speaks_array(source):
+        return iter((source,))
+    if speaks_stream(source):
+        return _arrays(open_stream(source))
+    for name in ("to_delayed", "partitions"):
+        if hasattr(source, name):
+            return _partitions(source, name, stream)
+    if isinstance(source, Iterable):
+        return _each(source, stream)
+    raise TypeError(
+        f"an object of type {type(source).__name__} found, cuDF data, a path, an Arrow stream or an"
+        " iterable of these expected"
+    )
+
+
+def _each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
+    for obj in source:
+        yield from pieces(obj, stream)
+        del obj
+
+
+def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
+    """Compute the partitions of a collection like dask-cudf's, one by one."""
+    found = getattr(source, name)
+    for partition in found() if callable(found) else found:
+        computed = partition.compute() if hasattr(partition, "compute") else partition
+        del partition
+        yield from pieces(computed, stream)
+        del computed
+
+
+def _arrays(stream: IncomingStream) -> Iterator[Any]:
+    any_batch = False
+    for source in stream:
+        any_batch = True
+        # An export reads the schema, which spends its capsule.
+        yield replace(source, schema_capsule=stream.schema.__arrow_c_schema__())
+        del source
+    if not any_batch:
+        yield empty(stream.schema)
+
+
+def _row_groups(path: str, stream: Stream) -> Iterator[Any]:
+    return _row_groups_on_gpu(path) if has_gpu() else _row_groups_on_host(path)
+
+
+def _row_groups_on_gpu(path: str) -> Iterator[Any]:
+    import cudf
+    import pyarrow.parquet as pq
+
+    for group in range(pq.read_metadata(path).num_row_groups):
+        yield cudf.read_parquet(path, row_groups=[[group]])
+
+
+def _row_groups_on_host(path: str) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group).to_batches()
+        if file.num_row_groups == 0:
+            yield empty(file.schema_arrow)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``roundtrip --batch-rows``: the same way across, in batches through the stream interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from cudf_arrow_bridge.cli.consumers import consume
+
+
+class Batches:
+    """What a stream exported, as one array is reported on.
+
+    Parameters
+    ----------
+    arrays : list of DeviceArray
+        The batches, or one column of each.
+    """
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self._arrays = arrays
+        self.device_type = arrays[0].device_type
+        self.device_id = arrays[0].device_id
+
+    @property
+    def children(self) -> list[Batches]:
+        """The columns."""
+        return [
+            Batches(list(parts))
+            for parts in zip(*(array.children for array in self._arrays), strict=True)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all batches."""
+        return sum(array.nbytes for array in self._arrays)
+
+    def buffers(self) -> list[Any]:
+        """Describe the buffers of all batches."""
+        return [buffer for array in self._arrays for buffer in array.buffers()]
+
+
+class OnlyStream:
+    """Hides everything but the protocol of streams, so that no shortcut can stand in for it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Pass the call on."""
+        return self._stream.__arrow_c_stream__(requested_schema)
+
+
+class OnlyDeviceStream:
+    """Likewise of streams of device arrays."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __arrow_c_device_stream__(
+        self, requested_schema: object = None, **kwargs: object
+    ) -> object:
+        """Pass the call on."""
+        return self._stream.__arrow_c_device_stream__(requested_schema, **kwargs)
+
+
+def to_frame(bridge: ModuleType, batch: pa.RecordBatch, rows: int) -> Any:
+    """Make a frame of a stream of so many rows a batch."""
+    return bridge.from_arrow_device_stream(OnlyStream(split(batch, rows)))
+
+
+def split(batch: pa.RecordBatch, rows: int) -> pa.RecordBatchReader:
+    """Hand a batch out in batches of so many rows."""
+
+    def parts() -> Iterator[pa.RecordBatch]:
+        for begin in range(0, max(batch.num_rows, 1), rows):
+            yield batch.slice(begin, rows)
+
+    return pa.RecordBatchReader.from_batches(batch.schema, parts())
+
+
+def export(bridge: ModuleType, frame: Any, rows: int) -> Batches:
+    """Export a frame batch by batch."""
+    return Batches(list(bridge.to_arrow_device_stream(frame, max_rows=rows)))
+
+
+def consume_stream(bridge: ModuleType, frame: Any, rows: int) -> tuple[pa.RecordBatch, str]:
+    """Let another library import the stream of a frame, and join its batches in pyarrow.
+
+    pyarrow takes the stream where it lies in the CPU's memory. Elsewhere pylibcudf, which knows no
+    streams, takes each of its batches.
+    """
+    stream = bridge.to_arrow_device_stream(frame, max_rows=rows)
+    if stream.device_type.name == "CPU":
+        reader = pa.RecordBatchReader.from_stream(OnlyStream(stream))
+        batches, consumer = list(reader), f"pyarrow {pa.__version__}"
+    else:
+        pairs = [consume(array) for array in stream]
+        batches, consumer = [batch for batch, _ in pairs], pairs[0][1]
+    columns = [
+        pa.concat_arrays([batch.column(i) for batch in batches])
+        for i in range(batches[0].num_columns)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema), consumer
+
+
+def back(bridge: ModuleType, frame: Any, rows: int) -> Any:
+    """Take the stream of a frame back, as one frame."""
+    stream = bridge.to_arrow_device_stream(frame, max_rows=rows)
+    return bridge.from_arrow_device_stream(OnlyDeviceStream(stream))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two steps of every import: arrays to columns, columns to what the caller wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pylibcudf as plc
+
+from ._frames_loader import load_frames
+from .device_array import as_field, as_schema
+from .sources import ImportOptions, Kind, Source
+from .streams import resolve_stream
+
+__all__ = ["Importer"]
+
+#: Makes the result of columns, their number of rows, and `Source.first_row`.
+Assembler = Callable[[list[plc.Column], int, int | None], Any]
+
+
+class Importer:
+    """What an import was called with; see `from_arrow_device`."""
+
+    def __init__(self, stream: Any, mr: Any, to: str, options: ImportOptions) -> None:
+        if to not in ("cudf", "pylibcudf"):
+            raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
+        self.stream = resolve_stream(stream)
+        self.mr = mr
+        self._to = to
+        self._options = options
+
+    def bring(self, source: Source, kind: Kind) -> tuple[list[plc.Column], int]:
+        """Import an array: the columns of a table or the one column, and the number of rows."""
+        if kind == "table":
+            return source.import_table(self.stream, self.mr, self._options)
+        column = source.import_column(self.stream, self.mr, self._options)
+        return [column], column.size()
+
+    def assembler(self, schema: Any, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
+        """Return a function that makes the result, for any number of arrays of one schema.
+
+        Parameters
+        ----------
+        schema
+            Anything with ``__arrow_c_schema__``, or a capsule, which this spends.
+        kind, labels
+            Of the arrays.
+        """
+        if self._to == "pylibcudf":
+            return _table if kind == "table" else _column
+        frames = load_frames()
+        made: Assembler = (
+            frames.frame_assembler(as_schema(schema), labels, self.stream)
+            if kind == "table"
+            else frames.series_assembler(as_field(schema), labels, self.stream)
+        )
+        return made
+
+
+def _table(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Table:
+    # Given a number of rows, pylibcudf compares it with every column's.
+    return plc.Table(columns) if columns else plc.Table(columns, num_rows)
+
+
+def _column(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Column:
+    return columns[0]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of batches in device memory."""
+
+from __future__ import annotations
+
+import gc
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+from device import GPU, ROWS, as_cupy, blank, on_device, rows, settle, side_stream
+from peers import DeviceOnly
+from stream_peers import Consumer, DeviceStreamOnly, StreamOnly
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([None if i % 7 == 0 else i for i in range(70)], pa.int32()),
+        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(70)]),
+        "flag": pa.array([i % 3 == 0 for i in range(70)]),
+        "list": pa.array([list(range(i % 4)) for i in range(70)], pa.list_(pa.int64())),
+        "category": pa.array([f"c{i * 7 % 3}" for i in range(70)]).dictionary_encode(),
+    }
+)
+
+
+@pytest.mark.parametrize("max_rows", [1, 8, 33, 70, None])
+def test_a_frame_is_split_and_joined(max_rows):
+    frame = bridge.from_arrow_device(BATCH)
+    stream = bridge.to_arrow_device_stream(frame, max_rows=max_rows)
+    assert stream.device_type == bridge.DeviceType.CUDA
+    assert not hasattr(stream, "__arrow_c_stream__")
+    found = bridge.from_arrow_device_stream(DeviceStreamOnly(stream))
+    assert rows(found) == BATCH.to_pylist()
+
+
+def test_pylibcudf_reads_every_batch():
+    frame = bridge.from_arrow_device(BATCH.select(["number", "text"]))
+    found = []
+    for batch in bridge.to_arrow_device_stream(frame, max_rows=9):
+        table = plc.Table.from_arrow(DeviceOnly(batch)).to_arrow()
+        found += zip(*(column.to_pylist() for column in table.columns), strict=True)
+    assert found == [(row["number"], row["text"]) for row in BATCH.to_pylist()]
+
+
+def test_the_order_of_categories_is_kept():
+    parts = [["b", "a", None], ["c", "a"], ["b", "c"]]
+    chunks = pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
+    found = bridge.from_arrow_device_stream(StreamOnly(chunks))
+    assert found.cat.categories.to_arrow().to_pylist() == ["b", "a", "c"]
+    assert rows(found) == [value for part in parts for value in part]
+
+
+def test_one_dictionary_for_all_stays_as_it_is():
+    values = pa.array(["z", "a", "never", "m"])
+    codes = pa.array([0, 1, None, 3] * 20, pa.int8())
+    whole = pa.DictionaryArray.from_arrays(codes, values, ordered=True)
+    series = bridge.from_arrow_device(whole)
+    found = bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(series, max_rows=7))
+    assert found.dtype.ordered
+    assert found.cat.categories.to_arrow().to_pylist() == values.to_pylist()
+    assert rows(found) == whole.to_pylist()
+
+
+def test_host_streams_are_uploaded():
+    parts = [BATCH.slice(at, 10) for at in range(0, 70, 10)]
+    found = bridge.from_arrow_device_stream(StreamOnly(pa.Table.from_batches(parts)))
+    assert rows(found) == BATCH.to_pylist()
+
+
+def test_a_parquet_file_is_read_by_row_groups(tmp_path):
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "file.parquet"
+    pq.write_table(
+        pa.Table.from_batches([BATCH.select(["number", "text"])]), path, row_group_size=20
+    )
+    batches = list(bridge.to_arrow_device_stream(path))
+    assert [len(batch) for batch in batches] == [20, 20, 20, 10]
+    assert [row for batch in batches for row in rows(batch)] == BATCH.select(
+        ["number", "text"]
+    ).to_pylist()
+
+
+def test_every_batch_waits_for_its_own_event(late):
+    producer, consumer = side_stream(), side_stream()
+    targets = [blank() for _ in range(3)]
+
+    def tables():
+        for _ in targets:
+            yield plc.Table([late.column(producer)])
+
+    stream = bridge.to_arrow_device_stream(tables(), stream=producer)
+    found = bridge.from_arrow_device_stream(
+        DeviceStreamOnly(stream), stream=consumer, concat=False, to="pylibcudf"
+    )
+    for target, table in zip(targets, found, strict=True):
+        late.copy(as_cupy(table.columns()[0].data()), target, consumer, cycles=0)
+    assert not consumer.done
+    consumer.synchronize()
+    for target in targets:
+        assert target.get().tolist() == list(range(ROWS))
+
+
+def test_batches_are_joined_after_their_events(late):
+    producer, consumer = side_stream(), side_stream()
+    tables = [plc.Table([late.column(producer)]) for _ in range(2)]
+    stream = bridge.to_arrow_device_stream(tables, stream=producer)
+    found = bridge.from_arrow_device_stream(stream, stream=consumer, to="pylibcudf")
+    consumer.synchronize()
+    assert as_cupy(found.columns()[0].data()).get().tolist() == [*range(ROWS)] * 2
+
+
+def test_memory_is_constant_over_ten_thousand_batches():
+    import cupy
+
+    column = on_device(pa.array(range(40_000)))
+    stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=4)
+    free = []
+    frames = bridge.from_arrow_device_stream(stream, concat=False, to="pylibcudf")
+    for index, _table in enumerate(frames):
+        if index % 2000 == 1000:
+            gc.collect()
+            settle()
+            free.append(cupy.cuda.runtime.memGetInfo()[0])
+    assert len(free) == 5
+    assert free[-1] == free[1]
+
+
+def test_release_in_the_middle():
+    column = on_device(pa.array(range(1000)))
+    stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=100)
+    consumer = Consumer(stream.__arrow_c_device_stream__())
+    assert consumer.struct.device_type == bridge.DeviceType.CUDA
+    assert [consumer.rows(), consumer.rows()] == [100, 100]
+    consumer.release()
