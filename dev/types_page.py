@@ -29,7 +29,8 @@ _HEAD = """\
 
 Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
 nested column inside a word; then it alone is copied, one bit for each row. Nulls that the producer
-has not counted are counted, which on device memory waits. Buffers that are not aligned for their
+has not counted are counted, which on device memory waits. So does looking whether null strings and
+lists are empty, unless `sanitize=False` says that they are. Buffers that are not aligned for their
 type are copied. Rows may stand at any 64-bit offset; a column itself holds fewer than 2,147,483,647
 rows, and so do the elements of a list column: more raise OverflowError, which names the way out.
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import host
+import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
@@ -75,19 +76,18 @@ def test_fields_of_structs(far):
 
 
 def test_large_strings_over_huge_data():
+    """What stands before the bytes is taken along, unread."""
     far = 2**35
-    text = b"abcdef"
-    offsets = b"".join((far + i).to_bytes(8, "little") for i in (0, 2, 6))
-    array = pa.Array.from_buffers(
-        pa.large_string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    )
+    array = pa.array(["ab", "cdef"], pa.large_string())
+    offsets = np.array([far, far + 2, far + 6], "int64")
 
     def edit(schema, array):
+        array.array.buffers[1] = offsets.ctypes.data
         array.array.buffers[2] -= far
 
     column = column_from(Producer(array, edit))
     assert column.children()[0].type().id() == plc.TypeId.INT64
-    assert column.children()[0].data().ptr == array.buffers()[1].address
+    assert column.children()[0].data().ptr == offsets.ctypes.data
     assert column.data().ptr == array.buffers()[2].address - far
 
 
@@ -117,18 +117,37 @@ def test_more_rows_than_a_column_has_are_refused_with_a_way_out():
     assert "stream of smaller arrays" in message
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_more_elements_than_a_column_has_are_refused_with_a_way_out(large):
-    make, width = (pa.large_list, 8) if large else (pa.large_list_view, 8)
-    first, second = (0).to_bytes(width, "little"), (2**32).to_bytes(width, "little")
-    buffers = [first + second] if large else [first, second]
-    elements = pa.array([], pa.int8())
-    array = pa.Array.from_buffers(
-        make(pa.int8()), 1, [None, *map(pa.py_buffer, buffers)], children=[elements]
-    )
+@pytest.mark.parametrize("make", [pa.large_list, pa.large_list_view], ids=["list", "view"])
+def test_more_elements_than_a_column_has_are_refused_with_a_way_out(make):
+    array = pa.array([[1]], make(pa.int8()))
+    numbers = np.array([0, 2**32], "int64")
 
     def edit(schema, array):
-        array.array.children[0].contents.length = 2**32
+        node = array.array
+        if node.n_buffers == 2:
+            node.buffers[1] = numbers.ctypes.data
+        else:
+            node.buffers[2] = numbers[1:].ctypes.data
+        node.children[0].contents.length = 2**32
 
     message = refused(OverflowError, Producer(array, edit))
     assert "stream of smaller arrays" in message
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_large_lists_far_inside_their_elements(far):
+    elements = samples.values(pa.string(), 9, "some")
+    array = pa.array([[], []], pa.large_list(pa.string()))
+    offsets = np.array([far, far + 4, far + 9], "int64")
+
+    def edit(schema, array):
+        array.array.buffers[1] = offsets.ctypes.data
+        child = array.array.children[0].contents
+        child.length, child.null_count = far + 9, -1
+        for i, (buffer, bits) in enumerate(zip(elements.buffers(), (1, 32, 0), strict=True)):
+            child.buffers[i] = buffer.address - far * bits // 8
+
+    for validate in ("minimal", "full"):
+        column = column_from(Producer(array, edit), validate=validate)
+        expected = pa.ListArray.from_arrays(pa.array([0, 4, 9], pa.int32()), elements)
+        assert_same(host.to_arrow(column, expected.type), expected)

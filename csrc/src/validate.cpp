@@ -187,21 +187,64 @@ parsed_tree check_tree(ArrowSchema const& schema,
   return result;
 }
 
-/// @return The last offset
-std::int64_t check_offsets(ArrowArray const& array, std::int64_t width, column_path const& path)
+std::int64_t offset_at(parsed_type const& type, ArrowArray const& array, std::int64_t index)
 {
-  if (array.length == 0) { return 0; }
-  auto const read = [&](std::int64_t index) {
-    return read_offset(array.buffers[1], index, width, true, cuda::stream_ref{cudaStream_t{}});
-  };
-  auto const first = read(array.offset);
-  auto const end   = read(array.offset + array.length);
+  return read_offset(
+    array.buffers[1], index, offset_width(type.layout), true, cuda::stream_ref{cudaStream_t{}});
+}
+
+/// @return The last offset
+std::int64_t check_offsets(parsed_type const& type,
+                           ArrowArray const& array,
+                           level_rows rows,
+                           column_path const& path)
+{
+  if (rows.size == 0) { return 0; }
+  auto const first = offset_at(type, array, rows.begin);
+  auto const end   = offset_at(type, array, rows.begin + rows.size);
   if (first < 0 || end < first) {
     fail_invalid(path,
                  "offsets from " + std::to_string(first) + " to " + std::to_string(end) +
                    " found, not negative and ascending expected");
   }
   return end;
+}
+
+void check_level(parsed_tree const& types,
+                 ArrowArray const& array,
+                 level_rows rows,
+                 column_path const& path)
+{
+  auto const& type = types.type;
+  switch (type.layout) {
+    case array_layout::offsets32:
+    case array_layout::offsets64: {
+      auto const end      = check_offsets(type, array, rows, path);
+      auto const elements = array.children[0]->length;
+      if (end > elements) {
+        fail_invalid(path,
+                     std::to_string(elements) + " list elements found, at least " +
+                       std::to_string(end) + " expected by the offsets");
+      }
+      break;
+    }
+    case array_layout::string32:
+    case array_layout::string64:
+      check_string_data(check_offsets(type, array, rows, path), array.buffers[2], path);
+      break;
+    default: break;
+  }
+  if (array.dictionary != nullptr) {
+    auto const& values = *array.dictionary;
+    check_level(types.children[0], values, {values.offset, values.length}, path);
+  }
+  for (std::int64_t i = 0; i < array.n_children; ++i) {
+    auto const& child = *array.children[i];
+    check_level(types.children[static_cast<std::size_t>(i)],
+                child,
+                rows_of_child(type, array, rows, child),
+                column_path{path, name_of_child(*types.schema, type.layout, i)});
+  }
 }
 
 }  // namespace
@@ -224,33 +267,30 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
   }
 }
 
-void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+level_rows rows_of_child(parsed_type const& type,
+                         ArrowArray const& parent,
+                         level_rows rows,
+                         ArrowArray const& child)
 {
-  auto const& type     = types.type;
-  auto const check_end = [&] { return check_offsets(array, offset_width(type.layout), path); };
   switch (type.layout) {
+    case array_layout::validity: return {child.offset + rows.begin, rows.size};
+    case array_layout::fixed_lists:
+      return {child.offset + rows.begin * type.list_size, rows.size * type.list_size};
     case array_layout::offsets32:
     case array_layout::offsets64: {
-      auto const end      = check_end();
-      auto const elements = array.children[0]->length;
-      if (end > elements) {
-        fail_invalid(path,
-                     std::to_string(elements) + " list elements found, at least " +
-                       std::to_string(end) + " expected by the offsets");
-      }
-      break;
+      // Fewer elements than a column has rows are taken together.
+      if (child.length <= max_rows) { return {child.offset, child.length}; }
+      if (rows.size == 0) { return {child.offset, 0}; }
+      auto const begin = offset_at(type, parent, rows.begin);
+      auto const end   = offset_at(type, parent, rows.begin + rows.size);
+      return {child.offset + begin, end - begin};
     }
-    case array_layout::string32:
-    case array_layout::string64: check_string_data(check_end(), array.buffers[2], path); break;
-    default: break;
-  }
-  if (array.dictionary != nullptr) { validate_offsets(types.children[0], *array.dictionary, path); }
-  for (std::int64_t i = 0; i < array.n_children; ++i) {
-    auto const& child = types.children[static_cast<std::size_t>(i)];
-    validate_offsets(
-      child, *array.children[i], column_path{path, name_of_child(*types.schema, type.layout, i)});
+    default: return {child.offset, child.length};
   }
 }
+
+void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+{ check_level(types, array, {array.offset, array.length}, path); }
 
 parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 {

@@ -6,6 +6,8 @@
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
+#include <cstdint>
+
 namespace cudf_arrow_bridge::detail {
 
 /**
@@ -27,6 +29,27 @@ parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_
  * @throws std::overflow_error for more than libcudf can count, offsets of the rows included
  */
 void check_rows(std::int64_t rows, column_path const& path);
+
+/// Rows of an array, counted from where its buffers begin.
+struct level_rows {
+  std::int64_t begin;
+  std::int64_t size;
+};
+
+/**
+ * @brief The rows of a child that go into a column with some rows of its parent.
+ *
+ * A small slice of a huge array may be all that there is: nothing else may be looked at.
+ *
+ * @param type Type of the parent
+ * @param parent Array in host memory; its offsets, if it has any, ascend
+ * @param rows Rows of it
+ * @param child One of its children
+ */
+level_rows rows_of_child(parsed_type const& type,
+                         ArrowArray const& parent,
+                         level_rows rows,
+                         ArrowArray const& child);
 
 /**
  * @brief Checks that strings have the bytes that their last offset promises.

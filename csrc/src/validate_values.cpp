@@ -5,6 +5,7 @@
 #include "convert_views.hpp"
 #include "host_access.hpp"
 #include "utf8.hpp"
+#include "validate.hpp"
 
 #include <cstring>
 #include <string>
@@ -16,18 +17,12 @@ namespace {
 using host::bit_at;
 using host::read_integer;
 
-/// Rows of one level, counted as its buffers count them.
-struct rows_of_level {
-  std::int64_t begin;
-  std::int64_t size;
-};
-
 /// One level of a tree of arrays.
 class level_checker {
  public:
   level_checker(parsed_tree const& types,
                 ArrowArray const& array,
-                rows_of_level rows,
+                level_rows rows,
                 column_path const& path)
     : types_{types}, array_{array}, rows_{rows}, path_{path}
   {
@@ -193,13 +188,13 @@ class level_checker {
 
   parsed_tree const& types_;
   ArrowArray const& array_;
-  rows_of_level rows_;
+  level_rows rows_;
   column_path const& path_;
 };
 
 void check_level(parsed_tree const& types,
                  ArrowArray const& array,
-                 rows_of_level rows,
+                 level_rows rows,
                  column_path const& path)
 {
   level_checker{types, array, rows, path}.check();
@@ -208,12 +203,7 @@ void check_level(parsed_tree const& types,
     auto const& child_types = types.children[static_cast<std::size_t>(i)];
     auto const& child       = *array.children[i];
     auto const child_path   = column_path{path, name_of_child(*types.schema, type.layout, i)};
-    auto child_rows         = rows_of_level{child.offset, child.length};
-    if (type.layout == array_layout::validity) {
-      child_rows = {child.offset + rows.begin, rows.size};
-    } else if (type.layout == array_layout::fixed_lists) {
-      child_rows = {child.offset + rows.begin * type.list_size, rows.size * type.list_size};
-    }
+    auto const child_rows   = rows_of_child(type, array, rows, child);
     check_level(child_types, child, child_rows, child_path);
   }
   if (array.dictionary != nullptr) {
