@@ -18,7 +18,6 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id from,
                                cudf::type_id to,
                                placement const& where);
-rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
 rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
