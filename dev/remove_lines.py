@@ -350,7 +350,7 @@ def build_once(folder: Path, options: list[str]) -> Path:
     (fresh / "line_is_removed.hpp").write_text(QUESTION)
     take_changes(fresh, work)
     question = f"-include {work.resolve() / 'line_is_removed.hpp'}"
-    configure = ["cmake", "-S", work, "-B", build, "-G", "Ninja"]
+    configure: list[str | Path] = ["cmake", "-S", work, "-B", build, "-G", "Ninja"]
     configure += ["-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON", f"-DCMAKE_CXX_FLAGS={question}"]
     configure += ["-DCMAKE_BUILD_TYPE=Debug", "-DCUDF_ARROW_BRIDGE_SANITIZE=address,undefined"]
     configure += options

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import struct
 
 import pyarrow as pa
@@ -100,7 +101,7 @@ def test_a_capsule_in_both_places():
     assert bridge.from_arrow_device(Answering((schema, array)), to="pylibcudf").num_columns() == 3
 
 
-NOT_UTF8 = [b"caf\xe9", b"\xff", b"\xed\xa0\x80", b"a\xc3"]
+NOT_UTF8 = [b"\xe9t\xe9", b"\xff", b"\xed\xa0\x80", b"a\xc3"]
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
@@ -151,14 +152,8 @@ def test_arrays_that_contain_themselves():
     to=st.sampled_from(["cudf", "pylibcudf"]),
 )
 def test_absurd_numbers(path, member, value, to):
-    """A length of rows that nobody asks for is no contradiction, however large."""
     producer = Producer(BATCH, lambda _, array: setattr(PATHS[path](array.array), member, value))
-    try:
+    with pytest.raises((ValueError, OverflowError), match=re.escape(f"'{path}")):
         bridge.from_arrow_device(producer, to=to)
-    except (ValueError, OverflowError) as error:
-        assert f"'{path}" in str(error)
-    else:
-        assert member == "length"
-        assert value > 0
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)

@@ -51,9 +51,7 @@ std::size_t utf8_prefix(std::string_view text) noexcept
     if (others >= text.size() - i) { break; }
     if (others > 0 && (at(i + 1) < least || at(i + 1) > most)) { break; }
     auto followed = std::size_t{2};
-    while (followed <= others && (at(i + followed) & 0xc0) == 0x80) {
-      ++followed;
-    }
+    while (followed <= others && (at(i + followed) & 0xc0) == 0x80) { ++followed; }
     if (followed <= others) { break; }
     i += 1 + others;
   }

@@ -346,8 +346,8 @@ class mutator {
       return;
     }
     auto const width = std::min<std::int64_t>(kept.row_bits / 8, 8);
-    auto* memory     = target_.pool.rows(
-      kept.kind, kept.row_bits, kept.first_row, kept.end_row, &address);
+    auto* memory =
+      target_.pool.rows(kept.kind, kept.row_bits, kept.first_row, kept.end_row, &address);
     std::memcpy(memory, kept.memory, kept.size);
     auto const count = static_cast<std::int64_t>(kept.size) / width;
     auto value       = number_near(random_.below(70));
