@@ -97,16 +97,20 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         bool ordered
         vector[pair[string, string]] metadata
         vector[column_metadata] children
+        const ArrowSchema* origin
 
     cdef cppclass shared_schema:
         unique_schema to_arrow() except +libcudf_exception_handler
         bool same_as "is"(const shared_schema&) noexcept
 
     shared_schema make_schema(
-        const column_view&, const column_metadata&
+        const column_view&, const column_metadata&, const ArrowSchema*
     ) except +libcudf_exception_handler
     shared_schema make_schema(
-        const table_view&, const vector[column_metadata]&, const vector[pair[string, string]]&
+        const table_view&,
+        const vector[column_metadata]&,
+        const vector[pair[string, string]]&,
+        const ArrowSchema*,
     ) except +libcudf_exception_handler
     shared_schema copy_schema(const ArrowSchema&) except +libcudf_exception_handler
     void check_same_schema(
@@ -153,6 +157,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
 
     device_array to_arrow_device(
         const column_view&,
+        const shared_schema&,
         shared_ptr[const void],
         const export_options&,
         stream_ref,
@@ -160,6 +165,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
     ) except +libcudf_exception_handler
     device_array to_arrow_device(
         const table_view&,
+        const shared_schema&,
         shared_ptr[const void],
         const export_options&,
         stream_ref,

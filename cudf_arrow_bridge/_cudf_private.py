@@ -7,7 +7,7 @@ of them says which.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import cudf
@@ -30,8 +30,10 @@ __all__ = [
     "make_frame",
     "make_index",
     "make_series",
-    "recall",
-    "remember",
+    "note_on_column",
+    "note_on_memory",
+    "noted_on_column",
+    "noted_on_memory",
     "share",
 ]
 
@@ -137,17 +139,37 @@ def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
     return dtype.categories._column
 
 
-def remember(column: ColumnBase, metadata: Mapping[bytes, bytes]) -> None:
-    """Keep the metadata of the field that a column came with.
+def note_on_column(column: ColumnBase, note: Any) -> None:
+    """Attach something to a column.
 
     It stays with this very column: whatever cuDF computes from it is another one, without.
     """
-    column._cudf_arrow_bridge = (column.dtype, dict(metadata))
+    column._cudf_arrow_bridge = (column.dtype, note)
 
 
-def recall(column: ColumnBase) -> Mapping[bytes, bytes]:
-    """Return the metadata that a column came with, if it is still what it was."""
-    dtype, metadata = getattr(column, "_cudf_arrow_bridge", (None, {}))
+def noted_on_column(column: ColumnBase) -> Any:
+    """Return what was attached to a column, None if cuDF has made something else of it."""
+    dtype, note = getattr(column, "_cudf_arrow_bridge", (None, None))
     # cuDF changes a column in place by giving it another's dtype and data.
-    kept: Mapping[bytes, bytes] = metadata if dtype is column.dtype else {}
-    return kept
+    return note if dtype is column.dtype else None
+
+
+def note_on_memory(column: plc.Column, note: Any) -> None:
+    """Attach something to the memory of one level of a column, for all columns that share it."""
+    buffer = _main_buffer(column)
+    if buffer is not None:
+        buffer.owner._cudf_arrow_bridge = note
+
+
+def noted_on_memory(column: plc.Column) -> tuple[bool, Any]:
+    """Return whether one level of a column has memory, and what was attached to it, if anything."""
+    buffer = _main_buffer(column)
+    return buffer is not None, getattr(getattr(buffer, "owner", None), "_cudf_arrow_bridge", None)
+
+
+def _main_buffer(column: plc.Column) -> Any:
+    """Return the offsets of a string or list column, the data of any other, None without rows."""
+    if column.type().id() in (plc.TypeId.STRING, plc.TypeId.LIST):
+        children = column.children()
+        return children[0].data() if children else None
+    return column.data()

@@ -27,7 +27,11 @@ class ExportedArray:
     def buffers(self) -> list[tuple[str, int, int, bool]]: ...
 
 def export_column(
-    column: plc.Column, metadata: ColumnMetadata, owner: Any, how: ExportOptions
+    column: plc.Column,
+    metadata: ColumnMetadata,
+    owner: Any,
+    how: ExportOptions,
+    requested: object | None,
 ) -> tuple[Schema, ExportedArray]: ...
 def export_table(
     columns: tuple[plc.Column, ...],
@@ -36,6 +40,7 @@ def export_table(
     metadata: Mapping[bytes, bytes],
     owner: Any,
     how: ExportOptions,
+    requested: object | None,
 ) -> tuple[Schema, ExportedArray]: ...
 
 class BatchSource: ...

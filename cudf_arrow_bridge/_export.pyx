@@ -15,10 +15,20 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
-from cudf_arrow_bridge._core cimport column_metadata, shared_schema, unique_device_array
+from cudf_arrow_bridge._core cimport (
+    ArrowSchema,
+    column_metadata,
+    shared_schema,
+    unique_device_array,
+)
 from cudf_arrow_bridge._interpreter cimport share_object
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
-from cudf_arrow_bridge._schema cimport Schema, to_column_metadata, to_key_values
+from cudf_arrow_bridge._schema cimport (
+    Schema,
+    requested_from_capsule,
+    to_column_metadata,
+    to_key_values,
+)
 
 
 cdef class ExportedArray:
@@ -148,46 +158,52 @@ cdef table_view view_of(tuple columns, size_type num_rows) except *:
     return table_view(views, num_rows)
 
 
-cdef shared_schema schema_of(table_view view, list fields, metadata) except *:
+cdef shared_schema schema_of(table_view view, list fields, metadata, requested) except *:
     cdef vector[column_metadata] c_fields
     c_fields.reserve(len(fields))
     for field in fields:
         c_fields.push_back(to_column_metadata(field))
     cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
+    cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef shared_schema schema
     with nogil:
-        schema = move(_core.make_schema(view, c_fields, c_metadata))
+        schema = move(_core.make_schema(view, c_fields, c_metadata, c_requested))
     return schema
 
 
-def export_column(Column column not None, metadata, owner, how):
+def export_column(Column column not None, metadata, owner, how, requested):
     """Export a column: its schema and its array.
 
     `owner` and the stream are kept alive, beside the column, as long as anything made from the
-    array is.
+    array is. `requested` is the capsule of a schema, which stays what it was, or None.
     """
     cdef column_view view = column.view()
     cdef column_metadata c_metadata = to_column_metadata(metadata)
+    cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef ExportCall call = ExportCall(column, owner, how)
     cdef shared_schema schema
     cdef _core.device_array array
     with nogil:
-        schema = move(_core.make_schema(view, c_metadata))
+        schema = move(_core.make_schema(view, c_metadata, c_requested))
         array = move(
-            _core.to_arrow_device(view, call.owner, call.options, call.stream, call.resource)
+            _core.to_arrow_device(
+                view, schema, call.owner, call.options, call.stream, call.resource
+            )
         )
     return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
 
 
-def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how):
+def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how, requested):
     """Export columns as a record batch: its schema and its array, likewise."""
     cdef table_view view = view_of(columns, num_rows)
     cdef ExportCall call = ExportCall(columns, owner, how)
-    cdef shared_schema schema = schema_of(view, fields, metadata)
+    cdef shared_schema schema = schema_of(view, fields, metadata, requested)
     cdef _core.device_array array
     with nogil:
         array = move(
-            _core.to_arrow_device(view, call.owner, call.options, call.stream, call.resource)
+            _core.to_arrow_device(
+                view, schema, call.owner, call.options, call.stream, call.resource
+            )
         )
     return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
 
@@ -206,7 +222,7 @@ def slice_column(Column column not None, metadata, size_type max_rows, owner, ho
         result.source = move(
             _core.slices(
                 view,
-                _core.make_schema(view, c_metadata),
+                _core.make_schema(view, c_metadata, NULL),
                 call.owner,
                 max_rows,
                 call.options,
@@ -224,7 +240,7 @@ def slice_table(
     cdef BatchSource result = BatchSource.__new__(BatchSource)
     cdef table_view view = view_of(columns, num_rows)
     cdef ExportCall call = ExportCall(columns, owner, how)
-    cdef shared_schema schema = schema_of(view, fields, metadata)
+    cdef shared_schema schema = schema_of(view, fields, metadata, None)
     with nogil:
         result.source = move(
             _core.slices(

@@ -4,11 +4,12 @@ from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from cudf_arrow_bridge._core cimport column_metadata, shared_schema
+from cudf_arrow_bridge._core cimport ArrowSchema, column_metadata, shared_schema
 
 
 cdef column_metadata to_column_metadata(object metadata) except *
 cdef vector[pair[string, string]] to_key_values(object metadata) except *
+cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL
 
 
 cdef class Schema:

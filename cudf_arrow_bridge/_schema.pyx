@@ -37,6 +37,8 @@ cdef column_metadata to_column_metadata(object metadata) except *:
     result.ordered = metadata.ordered
     if metadata.metadata:
         result.metadata = to_key_values(metadata.metadata)
+    if metadata.origin is not None:
+        result.origin = schema_from_capsule(metadata.origin)
     for child in metadata.children:
         result.children.push_back(to_column_metadata(child))
     return result
@@ -80,6 +82,13 @@ def check_same(expected, found) -> None:
     cdef ArrowSchema* other = schema_from_capsule(found)
     with nogil:
         check_same_schema(dereference(one), dereference(other), True)
+
+
+cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL:
+    """Borrow a schema that somebody would rather have; NULL for None."""
+    if capsule is None:
+        return NULL
+    return schema_from_capsule(capsule)
 
 
 def marks_table(object capsule) -> bool:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BufferInfo",
     "DeviceArray",
+    "as_capsule",
     "as_field",
     "as_schema",
     "check_keywords",
@@ -35,7 +37,8 @@ class BufferInfo(NamedTuple):
     Attributes
     ----------
     name
-        ``validity``, ``data`` or ``offsets``, behind the path of the child it belongs to.
+        ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, behind the path of the child it
+        belongs to.
     address
         Where it is; 0 for a buffer that is absent.
     size
@@ -48,6 +51,16 @@ class BufferInfo(NamedTuple):
     address: int
     size: int
     zero_copy: bool
+
+
+class Exporter(Protocol):
+    """What a `DeviceArray` was exported from, to be exported again in another way."""
+
+    def __call__(self, requested: object) -> DeviceArray:
+        """Export it as the capsule of a requested schema says."""
+
+    def of_part(self, array: ExportedArray, schema: Any) -> Exporter | None:
+        """Return the same for one of its children."""
 
 
 class DeviceArray(TensorProtocols):
@@ -72,6 +85,8 @@ class DeviceArray(TensorProtocols):
         Labels that Arrow metadata can only quote, for an import in this process.
     first_row
         Of a batch of a stream: its first row, counted as the schema's metadata counts them.
+    exporter
+        Exports the same data again as a requested schema says; None where that can't be done.
     """
 
     def __init__(
@@ -81,8 +96,11 @@ class DeviceArray(TensorProtocols):
         kind: str,
         labels: tuple[Any, ...] = (),
         first_row: int | None = None,
+        exporter: Exporter | None = None,
     ) -> None:
         super().__init__()
+        # Goes before the array does, whose owner the interpreter waits for when it ends.
+        self._exporter = exporter
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
@@ -101,8 +119,8 @@ class DeviceArray(TensorProtocols):
         Parameters
         ----------
         requested_schema
-            An ``arrow_schema`` PyCapsule. The specification makes meeting it optional, and the
-            array comes as it is; only a schema of another shape is refused.
+            An ``arrow_schema`` PyCapsule of what the consumer would rather have, met as far as
+            there is a way; see `to_arrow_device`. The capsule stays what it was.
         **kwargs
             For keywords of later versions of the specification.
 
@@ -110,17 +128,17 @@ class DeviceArray(TensorProtocols):
         ------
         NotImplementedError
             For any keyword whose value is not None.
-        ValueError
-            For a requested schema that this data could never have, or after `release`.
+        ValueError, OverflowError
+            For a requested schema that this data contradicts, or after `release`.
 
         Notes
         -----
         Source: Arrow specification, "The Arrow PyCapsule Interface".
         """
         check_keywords(kwargs)
-        self.check_requested(requested_schema)
-        array = self._array.device_array_capsule()
-        return self.__arrow_c_schema__(), array
+        agreed = self.as_requested(requested_schema)
+        array = agreed._array.device_array_capsule()
+        return agreed.__arrow_c_schema__(), array
 
     @property
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
@@ -136,25 +154,33 @@ class DeviceArray(TensorProtocols):
         return self._export_host
 
     def _export_host(self, requested_schema: object | None = None) -> tuple[object, object]:
-        self.check_requested(requested_schema)
-        array = self._array.array_capsule()
-        return self.__arrow_c_schema__(), array
+        agreed = self.as_requested(requested_schema)
+        array = agreed._array.array_capsule()
+        return agreed.__arrow_c_schema__(), array
 
-    def check_requested(self, requested: object | None) -> None:
-        """Refuse a requested schema that no conversion could meet.
+    def as_requested(self, requested: object | None) -> DeviceArray:
+        """Return this array the way that a consumer would rather have it.
 
         Parameters
         ----------
         requested
-            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``.
+            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; as in
+            `to_arrow_device`.
+
+        Returns
+        -------
+        DeviceArray
+            This very array if nothing is requested, else one that shares what it can with it.
 
         Raises
         ------
-        ValueError
-            If the schema has another number of fields.
+        ValueError, OverflowError
+            As in `to_arrow_device`.
         """
-        if requested is not None:
-            check_shape(as_field(requested).type, as_field(self).type)
+        capsule = as_capsule(requested)
+        if capsule is None or self._exporter is None:
+            return self
+        return self._exporter(capsule)
 
     @property
     def device_type(self) -> DeviceType:
@@ -189,9 +215,12 @@ class DeviceArray(TensorProtocols):
         type_ = as_field(self._arrow_schema).type
         if isinstance(type_, pa.BaseExtensionType):
             type_ = type_.storage_type
+        of_part = self._exporter.of_part if self._exporter is not None else lambda *_: None
         return [
-            DeviceArray(child, type_.field(i), "column")
-            for i, child in enumerate(self._array.children)
+            DeviceArray(child, field, "column", exporter=of_part(child, field))
+            for child, field in (
+                (child, type_.field(i)) for i, child in enumerate(self._array.children)
+            )
         ]
 
     def buffers(self) -> list[BufferInfo]:
@@ -255,10 +284,14 @@ class DeviceArray(TensorProtocols):
             An array in CPU memory; of an array that is there already, another handle on it.
         """
         array = self._array.to_host(resolve_stream(stream))
-        return DeviceArray(array, self._arrow_schema, self._kind, self._labels, self._first_row)
+        exporter = None if self._exporter is None else _HostExporter(self._exporter, stream)
+        return DeviceArray(
+            array, self._arrow_schema, self._kind, self._labels, self._first_row, exporter
+        )
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""
+        self._exporter = None
         self._array.release()
 
     @property
@@ -274,6 +307,21 @@ class DeviceArray(TensorProtocols):
 
     def _repr_html_(self) -> str:
         return display.html(self)
+
+
+@dataclass(frozen=True)
+class _HostExporter:
+    """Exports where the data is, and brings the result to host memory."""
+
+    exporter: Exporter
+    stream: Any
+
+    def __call__(self, requested: object) -> DeviceArray:
+        return self.exporter(requested).to_host(stream=self.stream)
+
+    def of_part(self, array: ExportedArray, schema: Any) -> None:
+        # Where there is a GPU, whatever is exported again would go there.
+        return None
 
 
 def check_keywords(keywords: dict[str, Any]) -> None:
@@ -306,6 +354,13 @@ class _SchemaCapsule:
 def with_method(schema: Any) -> Any:
     """Give a bare capsule the method that pyarrow looks for; leave what has it alone."""
     return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
+
+
+def as_capsule(schema: Any) -> Any:
+    """Return the capsule of a schema: of None none, and of a capsule itself."""
+    if not hasattr(schema, "__arrow_c_schema__"):
+        return schema
+    return schema.__arrow_c_schema__()
 
 
 def as_field(schema: Any) -> pa.Field:

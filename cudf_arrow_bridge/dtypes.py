@@ -18,18 +18,16 @@ import pyarrow as pa
 
 from ._cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json
-from .metadata import EXTENSION_METADATA, EXTENSION_NAME
+from .metadata import storage
 
 __all__ = [
     "element_dtype",
-    "extension",
     "field_dtypes",
     "fits",
     "hint",
     "interval_dtype",
     "is_interval_type",
     "leaf_dtype",
-    "storage",
     "type_of",
 ]
 
@@ -172,64 +170,6 @@ def type_of(form: Json) -> pa.DataType | None:
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(form["arrow"]))).field(0).type
     except (KeyError, ValueError, OSError):
         return None
-
-
-def storage(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the type that a column of this type is stored as in libcudf, one layer down."""
-    while True:
-        if isinstance(arrow_type, pa.BaseExtensionType):
-            arrow_type = arrow_type.storage_type
-        elif pa.types.is_run_end_encoded(arrow_type):
-            arrow_type = arrow_type.value_type
-        else:
-            return arrow_type
-
-
-def extension(field: pa.Field) -> tuple[bytes, bytes] | None:
-    """Return the name and the metadata of a field's extension type, None without one.
-
-    None also where exporting the column gives another storage type than it came with, which the
-    extension's consumers would refuse, or where pyarrow does not tell the metadata.
-    """
-    arrow_type = field.type
-    metadata = field.metadata or {}
-    if isinstance(arrow_type, pa.ExtensionType):
-        found = (arrow_type.extension_name.encode(), arrow_type.__arrow_ext_serialize__())
-        arrow_type = arrow_type.storage_type
-    elif isinstance(arrow_type, pa.BaseExtensionType):
-        # Of the ones that pyarrow has in C++, these are stored as cuDF would, and have no metadata.
-        if arrow_type.extension_name not in ("arrow.json", "arrow.bool8"):
-            return None
-        found = (arrow_type.extension_name.encode(), b"")
-        arrow_type = arrow_type.storage_type
-    elif EXTENSION_NAME in metadata:
-        found = (metadata[EXTENSION_NAME], metadata.get(EXTENSION_METADATA, b""))
-    else:
-        return None
-    return found if _comes_back(arrow_type) else None
-
-
-def _comes_back(arrow_type: pa.DataType) -> bool:
-    """Say whether a column of this type leaves libcudf with the very same type."""
-    if pa.types.is_list(arrow_type):
-        return _comes_back(arrow_type.value_type)
-    if pa.types.is_struct(arrow_type):
-        return all(_comes_back(field.type) for field in arrow_type)
-    if pa.types.is_decimal(arrow_type):
-        return not pa.types.is_decimal256(arrow_type)
-    return any(
-        check(arrow_type)
-        for check in (
-            pa.types.is_integer,
-            pa.types.is_float32,
-            pa.types.is_float64,
-            pa.types.is_boolean,
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_timestamp,
-            pa.types.is_duration,
-        )
-    )
 
 
 def _same_string(left: pd.StringDtype, right: pd.StringDtype) -> bool:

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pylibcudf as plc
 
 from ._export import export_column, export_table
 from ._frames_loader import load_frames
-from .device_array import DeviceArray
+from .device_array import DeviceArray, as_capsule
 from .metadata import ColumnMetadata, from_field
 from .parts import Parts
-from .sources import ImportOptions, Source, open_source
+from .sources import ImportOptions, Kind, Source, open_source
 from .streams import Stream, resolve_stream
+
+if TYPE_CHECKING:
+    from ._export import ExportedArray
 
 __all__ = ["to_arrow_device"]
 
@@ -42,8 +46,9 @@ def to_arrow_device(
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
         torch or numba, or a handle; None for cuDF's default stream.
     requested_schema : optional
-        An Arrow schema that the consumer would rather have. Meeting it is optional by the
-        specification, and the data comes as it is; only a schema of another shape is refused.
+        What a consumer would rather have: a schema, field or type of Arrow (anything with
+        ``__arrow_c_schema__``, or a capsule of one). Met level by level as far as there is a way;
+        what cannot be met comes as it is. See the notes.
     preserve_index : bool, optional
         None: a RangeIndex goes into the metadata, any other index becomes columns, or is dropped
         where a series becomes an array. True: always columns, for which a series becomes a table.
@@ -65,14 +70,33 @@ def to_arrow_device(
     TypeError
         If `obj` holds nothing that can be exported, or a column has a type that Arrow lacks.
     ValueError
-        If `requested_schema` could never be met, or buffers live in different places.
+        If `requested_schema` has another number of fields, moves names to other fields, or the data
+        contradicts it: nulls where it says none, values that do not fit. Also if buffers live in
+        different places.
+    OverflowError
+        If offsets or codes do not fit the width that `requested_schema` asks for.
+
+    Notes
+    -----
+    A `requested_schema` changes, at any depth: string to large_string and back, list to large_list;
+    bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs to map; durations to
+    time32 and time64, timestamps without a time zone to date32 and date64, where the values are
+    such; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
+    codes; decimals to another width or precision of the same scale; time zones to other ones;
+    names, nullability and metadata. In the CPU's memory also string_view and binary_view, which
+    libcudf has no algorithm for. Anything else comes as it is. The schema of the result depends on
+    types and request alone, so batches of a stream agree; where a batch's values don't fit, it is
+    refused.
+
+    Fields are paired by position. An empty name asks for none, and a schema without metadata keeps
+    what there is. The name of an extension type stays with the storage that it was given for.
+
+    Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
     if device_type not in (None, "cuda"):
         raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
     how = ExportOptions(resolve_stream(stream), compact, device_type == "cuda")
-    result = _export(obj, preserve_index, how)
-    result.check_requested(requested_schema)
-    return result
+    return _export(obj, preserve_index, how, as_capsule(requested_schema))
 
 
 class ExportOptions(NamedTuple):
@@ -83,17 +107,60 @@ class ExportOptions(NamedTuple):
     managed_as_cuda: bool
 
 
-def _export(obj: Any, preserve_index: bool | None, how: ExportOptions) -> DeviceArray:
+@dataclass(frozen=True)
+class _Exporter:
+    """What is exported, and can be exported again the way that another consumer asks for."""
+
+    parts: Parts
+    how: ExportOptions
+
+    def __call__(self, requested: object | None) -> DeviceArray:
+        parts = self.parts
+        if parts.kind == "table":
+            schema, array = export_table(
+                tuple(parts.columns),
+                parts.fields,
+                parts.num_rows,
+                parts.metadata,
+                parts.owners,
+                self.how,
+                requested,
+            )
+        else:
+            schema, array = export_column(
+                parts.columns[0], parts.fields[0], parts.owners, self.how, requested
+            )
+        return DeviceArray(array, schema, parts.kind, parts.labels, exporter=self)
+
+    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
+        return _PartExporter(array, schema, self.how)
+
+
+@dataclass(frozen=True)
+class _PartExporter:
+    """A child of an exported array, which is imported to be exported in another way."""
+
+    array: ExportedArray
+    schema: Any
+    how: ExportOptions
+
+    def __arrow_c_device_array__(self) -> tuple[object, object]:
+        return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
+
+    def __call__(self, requested: object | None) -> DeviceArray:
+        parts = _parts_of_source(open_source(self), self.how.stream, "column")
+        return _Exporter(parts, self.how)(requested)
+
+    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
+        return _PartExporter(array, schema, self.how)
+
+
+def _export(
+    obj: Any, preserve_index: bool | None, how: ExportOptions, requested: object | None
+) -> DeviceArray:
     if isinstance(obj, DeviceArray):
-        return obj
-    parts = parts_of(obj, preserve_index, how.stream)
-    if parts.kind == "table":
-        schema, array = export_table(
-            tuple(parts.columns), parts.fields, parts.num_rows, parts.metadata, parts.owners, how
-        )
-    else:
-        schema, array = export_column(parts.columns[0], parts.fields[0], parts.owners, how)
-    return DeviceArray(array, schema, parts.kind, parts.labels)
+        return obj.as_requested(requested)
+    return _Exporter(parts_of(obj, preserve_index, how.stream), how)(requested)
 
 
 def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
@@ -123,11 +190,11 @@ def is_cudf(obj: Any) -> bool:
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-def _parts_of_source(source: Source, stream: Stream) -> Parts:
+def _parts_of_source(source: Source, stream: Stream, kind: Kind | None = None) -> Parts:
     """Import what another library holds, to be exported under the names it came with."""
     # It goes on to somebody who takes what Arrow allows.
     options = ImportOptions(sanitize=False)
-    if source.kind(None) == "table":
+    if source.kind(kind) == "table":
         columns, num_rows = source.import_table(stream, None, options)
         schema = source.schema()
         fields = [from_field(field) for field in schema]

@@ -16,12 +16,13 @@ import pandas as pd
 import pylibcudf as plc
 
 from . import convert, pandas_metadata
-from ._cudf_private import columns_of, make_column, make_frame, make_index, make_series, recall
+from ._cudf_private import columns_of, make_column, make_frame, make_index, make_series
 from .dtypes import hint
 from .incoming import incoming
 from .labels import index_level_name, stringify
 from .layout import Index, Kind, Layout, decode_field, decode_schema, encode_field
 from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
+from .origins import recall
 from .outgoing import outgoing
 from .pandas_types import pandas_type
 from .parts import Parts
@@ -144,9 +145,7 @@ def _table(
 
 
 def _outgoing(column: ColumnBase, name: str) -> tuple[plc.Column, ColumnMetadata]:
-    made, field = outgoing(column.plc_column, column.dtype, name)
-    kept = recall(column)
-    return made, replace(field, metadata={**kept, **field.metadata}) if kept else field
+    return outgoing(column.plc_column, column.dtype, name, recall(column))
 
 
 def _entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from ._cudf_private import (
     codes_dtype,
     compatible_timezone,
     make_column,
-    remember,
 )
-from .dtypes import extension, fits, is_interval_type, leaf_dtype, storage, type_of
+from .dtypes import fits, is_interval_type, leaf_dtype, type_of
 from .labels import Json
-from .metadata import BRIDGE_KEY, EXTENSION_METADATA, EXTENSION_NAME
+from .metadata import EXTENSION_METADATA, EXTENSION_NAME, storage
+from .origins import remember
 from .residency import Place
 
 __all__ = ["incoming"]
@@ -69,8 +69,7 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, place: Place) -> C
     dictionary becomes its plain values where cuDF has no category: inside lists and structs, and
     where null is among the dictionary's values.
 
-    The field's own metadata, the name of an extension type above all, stays with the column and
-    leaves with it again, as long as cuDF has not made another column of it.
+    What the column was in Arrow is remembered with its memory, and that is what it leaves as again.
 
     Parameters
     ----------
@@ -91,8 +90,7 @@ def incoming(column: plc.Column, field: pa.Field, form: Json, place: Place) -> C
     made = _hinted(column, field, form, place)
     if made is None:
         made = make_column(*_incoming(column, field, None, place, field.name, True))
-    if metadata := _lasting(field):
-        remember(made, metadata)
+    remember(made, field)
     return made
 
 
@@ -104,17 +102,6 @@ def _hinted(column: plc.Column, field: pa.Field, form: Json, place: Place) -> Co
     except (TypeError, ValueError, NotImplementedError):
         # The hint asks for what cuDF does not have; without it the column may do.
         return None
-
-
-def _lasting(field: pa.Field) -> dict[bytes, bytes]:
-    """Return the metadata to export the column with again."""
-    ours = (BRIDGE_KEY, EXTENSION_NAME, EXTENSION_METADATA)
-    kept = {key: value for key, value in (field.metadata or {}).items() if key not in ours}
-    found = extension(field)
-    # An interval says so by its dtype.
-    if found is not None and found[0] != b"pandas.interval":
-        kept |= {EXTENSION_NAME: found[0], EXTENSION_METADATA: found[1]}
-    return kept
 
 
 def _incoming(
@@ -171,6 +158,7 @@ def _dictionary(
     indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
     if top and indexable and values.null_count() == 0:
         categories = make_column(*_incoming(values, value_field, inner, place, path, False))
+        remember(categories, value_field)
         unknown = isinstance(form, dict) and form.get("ordered", False) is None
         ordered = None if unknown else arrow_type.ordered
         dtype = cudf.CategoricalDtype(categories, ordered)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import cudf
@@ -13,7 +14,8 @@ import pylibcudf as plc
 
 from ._cudf_private import category_values, share
 from .dtypes import element_dtype, field_dtypes, interval_dtype
-from .metadata import EXTENSION_METADATA, EXTENSION_NAME, ColumnMetadata
+from .metadata import EXTENSION_METADATA, EXTENSION_NAME, ColumnMetadata, child_fields, storage
+from .origins import lasting_metadata, origin_of, recall
 
 __all__ = ["outgoing"]
 
@@ -25,7 +27,9 @@ _UNSIGNED_TO_SIGNED = {
 }
 
 
-def outgoing(column: plc.Column, dtype: Any, name: str) -> tuple[plc.Column, ColumnMetadata]:
+def outgoing(
+    column: plc.Column, dtype: Any, name: str, origin: pa.Field | None = None
+) -> tuple[plc.Column, ColumnMetadata]:
     """Return a cuDF column as Arrow sees it, without copying anything.
 
     The offset stays what it is; the buffers are new references, which cuDF's copy-on-write
@@ -40,7 +44,23 @@ def outgoing(column: plc.Column, dtype: Any, name: str) -> tuple[plc.Column, Col
         Its cuDF dtype.
     name
         The name of its field.
+    origin
+        The field that it came from, to leave as again where its type still can.
     """
+    made, field = _outgoing(column, dtype, name, _fields_below(origin, dtype))
+    if origin is None:
+        return made, field
+    return made, replace(
+        field,
+        nullable=origin.nullable or column.null_count() > 0,
+        metadata={**lasting_metadata(origin), **field.metadata},
+        origin=origin.__arrow_c_schema__(),
+    )
+
+
+def _outgoing(
+    column: plc.Column, dtype: Any, name: str, below: list[pa.Field | None]
+) -> tuple[plc.Column, ColumnMetadata]:
     if isinstance(dtype, pd.ArrowDtype) and pa.types.is_null(dtype.pyarrow_dtype):
         size = column.size()
         empty = plc.Column(plc.DataType(plc.TypeId.EMPTY), size, None, None, size, 0, [])
@@ -48,16 +68,17 @@ def outgoing(column: plc.Column, dtype: Any, name: str) -> tuple[plc.Column, Col
     if isinstance(dtype, cudf.CategoricalDtype):
         return _category(column, dtype, name)
     if (interval := interval_dtype(dtype)) is not None:
-        return _interval(column, *interval, name)
+        return _interval(column, *interval, name, below)
     if (element := element_dtype(dtype)) is not None:
         offsets, values = column.children()
-        values, field = outgoing(values, element[1], element[0])
+        came = origin_of(values, below[0] if below else None)
+        values, field = outgoing(values, element[1], came.name if came else element[0], came)
         return (
             _rebuild(column, [_rebuild(offsets, []), values]),
             ColumnMetadata(name, children=(field,)),
         )
     if (fields := field_dtypes(dtype)) is not None:
-        children, metadata = _children(column, fields)
+        children, metadata = _children(column, fields, below)
         return _rebuild(column, children), ColumnMetadata(name, children=metadata)
     children = [_rebuild(child, []) for child in column.children()]
     return _rebuild(column, children), ColumnMetadata(
@@ -65,12 +86,26 @@ def outgoing(column: plc.Column, dtype: Any, name: str) -> tuple[plc.Column, Col
     )
 
 
+def _fields_below(origin: pa.Field | None, dtype: Any) -> list[pa.Field | None]:
+    if origin is None:
+        return []
+    fields = child_fields(origin.type)
+    if pa.types.is_dictionary(storage(origin.type)) and not isinstance(
+        dtype, cudf.CategoricalDtype
+    ):
+        # The plain values are here, and what is below them.
+        fields = child_fields(fields[0].type)
+    return fields
+
+
 def _children(
-    column: plc.Column, dtypes: dict[str, Any]
+    column: plc.Column, dtypes: dict[str, Any], below: list[pa.Field | None]
 ) -> tuple[list[plc.Column], tuple[ColumnMetadata, ...]]:
+    children = column.children()
+    inherited = below if len(below) == len(children) else [None] * len(children)
     pairs = [
-        outgoing(child, dtype, str(name))
-        for child, (name, dtype) in zip(column.children(), dtypes.items(), strict=True)
+        outgoing(child, dtype, str(name), origin_of(child, field))
+        for child, (name, dtype), field in zip(children, dtypes.items(), inherited, strict=True)
     ]
     return [child for child, _ in pairs], tuple(field for _, field in pairs)
 
@@ -79,7 +114,7 @@ def _category(
     column: plc.Column, dtype: cudf.CategoricalDtype, name: str
 ) -> tuple[plc.Column, ColumnMetadata]:
     categories = category_values(dtype)
-    values, field = outgoing(categories.plc_column, categories.dtype, "")
+    values, field = outgoing(categories.plc_column, categories.dtype, "", recall(categories))
     type_id = column.type().id()
     signed, limit = _UNSIGNED_TO_SIGNED[type_id]
     codes = plc.Column(
@@ -105,9 +140,9 @@ def _category(
 
 
 def _interval(
-    column: plc.Column, subtype: Any, closed: str | None, name: str
+    column: plc.Column, subtype: Any, closed: str | None, name: str, below: list[pa.Field | None]
 ) -> tuple[plc.Column, ColumnMetadata]:
-    children, fields = _children(column, {"left": subtype, "right": subtype})
+    children, fields = _children(column, {"left": subtype, "right": subtype}, below)
     alias = _alias(subtype)
     extension = {}
     if alias is not None:

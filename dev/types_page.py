@@ -23,7 +23,9 @@ _HEAD = """\
   memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
 - **waits for** is what an import of device memory has to read on the host before it can go on; "-"
   means that it only enqueues. Imports of host memory wait for nothing.
-- **leaves as** is what a column that came in like this goes out as.
+- **leaves as** is what a column that came in like this goes out as again, the frame's column too,
+  as long as it is the same memory. A consumer can ask for each of these types of a column that
+  holds the same libcudf type, with `requested_schema`; for views in host memory.
 
 Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
 nested column inside a word; then it alone is copied, one bit for each row. Nulls that the producer
@@ -80,6 +82,9 @@ def _arrival(row: dict[str, Any], leaving: list[dict[str, Any]]) -> tuple[str, .
         frame = crossing.cudf_type + (f" ({crossing.note})" if crossing.note else "")
         same = [r for r in leaving if r["type_id"] == type_id]
         out = row["arrow"] if row in same else same[0]["arrow"]
+        if row["format"].startswith("v"):
+            # Views are made for those who ask, and never again of what they were made into.
+            out = same[0]["arrow"]
     return (
         row["arrow"],
         _code(row["format"]),

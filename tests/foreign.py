@@ -168,3 +168,10 @@ def offset_type(type_):
 
 def unknown_of(size, nulls):
     return None if nulls == "none" else np.array(samples.mask(size, nulls), "bool")
+
+
+def can_leave_again(type_):
+    """Whether there is a way back to the type: there is none to halves and fixed-size lists."""
+    if pa.types.is_float16(type_) or pa.types.is_fixed_size_list(type_):
+        return False
+    return all(can_leave_again(type_.field(i).type) for i in range(type_.num_fields))

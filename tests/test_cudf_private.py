@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from host import addresses, to_plc
 from host_frames import column, numbers
+from samples import cut_column
 
 from cudf_arrow_bridge import _cudf_private as private
 
@@ -116,15 +117,36 @@ def test_codes_dtype_and_category_values(count, name):
     assert addresses(found.plc_column) == addresses(values.plc_column)
 
 
-def test_a_column_remembers_until_it_is_another():
+def test_a_note_stays_with_a_column_until_it_is_another():
     made = plain()
-    assert private.recall(made) == {}
-    private.remember(made, {b"k": b"v"})
-    assert private.recall(made) == {b"k": b"v"}
-    assert private.recall(private.make_frame([made], pd.Index(["a"]), None)._data["a"]) != {}
+    assert private.noted_on_column(made) is None
+    private.note_on_column(made, "note")
+    assert private.noted_on_column(made) == "note"
+    frame = private.make_frame([made], pd.Index(["a"]), None)
+    assert private.noted_on_column(frame._data["a"]) == "note"
     other = private.make_column(to_plc(INTS.cast("float64")), np.dtype("float64"))
     made._mimic_inplace(other, inplace=True)
-    assert private.recall(made) == {}
+    assert private.noted_on_column(made) is None
+
+
+def test_a_note_stays_with_memory():
+    words = private.make_column(to_plc(pa.array([["a"], ["b"]])), cudf.ListDtype("str"))
+    strings = words.plc_column.children()[1]
+    assert private.noted_on_memory(words.plc_column) == (True, None)
+    private.note_on_memory(words.plc_column, "list")
+    private.note_on_memory(strings, "string")
+    part = private.make_column(
+        cut_column(words.plc_column, [(1, 1)], lambda *_: 0), words.dtype
+    ).plc_column
+    assert private.noted_on_memory(part) == (True, "list")
+    assert private.noted_on_memory(part.children()[1]) == (True, "string")
+    assert private.noted_on_memory(plain().plc_column) == (True, None)
+
+
+def test_what_has_no_memory_takes_no_note():
+    struct = private.make_column(to_plc(pa.array([{"a": 1}])), cudf.StructDtype({"a": "int64"}))
+    private.note_on_memory(struct.plc_column, "struct")
+    assert private.noted_on_memory(struct.plc_column) == (False, None)
 
 
 def test_compatible_timezone():

@@ -48,10 +48,14 @@ class AnsweringOnHost(Answering):
     __arrow_c_device_array__ = property()
 
 
+def as_dict(parts):
+    return dict(enumerate(parts))
+
+
 @given(
     parts=st.lists(st.sampled_from(sorted(PARTS)), max_size=3)
     | st.tuples(*[st.sampled_from(sorted(PARTS))] * 2).map(list),
-    container=st.sampled_from([tuple, list, iter, dict.fromkeys]),
+    container=st.sampled_from([tuple, list, iter, as_dict]),
     to=st.sampled_from(["cudf", "pylibcudf"]),
     kind=st.sampled_from([None, "table", "column"]),
 )

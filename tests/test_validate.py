@@ -34,10 +34,13 @@ def view(text, buffer=0, offset=0, size=None, prefix=None):
 
 
 def runs(ends, values=None, size=4):
-    ends = pa.array(ends, pa.int32())
+    # pyarrow looks at the last end, so that is written behind its back.
+    memory = np.array([*ends[:-1], size], "int32")
+    made = raw(pa.int32(), [None, memory], len(ends))
     values = pa.array(range(len(ends)), pa.int8()) if values is None else values
-    type_ = pa.run_end_encoded(ends.type, values.type)
-    return raw(type_, [None], size, [ends, values])
+    array = raw(pa.run_end_encoded(made.type, values.type), [None], size, [made, values])
+    memory[-1] = ends[-1]
+    return array
 
 
 def coded(codes, index_type, count=3):

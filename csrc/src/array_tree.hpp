@@ -9,6 +9,8 @@
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 
+#include <cudf/column/column.hpp>
+
 #include <rmm/device_buffer.hpp>
 
 #include <cuda/stream>
@@ -30,6 +32,7 @@ struct array_node : tree_links {
   std::vector<void const*> view_buffers{};  ///< all buffers of views, whose number varies
   std::array<bool, 3> converted{};
   std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
+  std::int64_t view_bytes{0};    ///< of the data that views point into
   std::int64_t list_size{0};     ///< child rows for each row of fixed lists
 
   void write(ArrowArray& array) const noexcept;
@@ -52,7 +55,8 @@ struct array_tree {
   memory_location location;
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
-  pooled_event ready;                           ///< what consumers wait for; none for CPU memory
+  std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
+  pooled_event ready;  ///< what consumers wait for; none for CPU memory
 
   /// Appends nodes that stand side by side. @return The index of the first
   std::size_t add_nodes(std::size_t count)

@@ -70,9 +70,10 @@ class slice_source : public batch_source {
     auto const rows = num_rows(whole_);
     if (begin_ == rows && (rows > 0 || any_)) { return {}; }
     auto const size = std::min(max_rows_, rows - begin_);
-    auto array = size == rows
-                   ? to_arrow_device(whole_, owner_, options_, stream_, mr_)
-                   : to_arrow_device(part_of(whole_, begin_, size), owner_, options_, stream_, mr_);
+    auto array =
+      size == rows
+        ? to_arrow_device(whole_, schema_, owner_, options_, stream_, mr_)
+        : to_arrow_device(part_of(whole_, begin_, size), schema_, owner_, options_, stream_, mr_);
     begin_ += size;
     any_ = true;
     return {schema_, std::move(array)};

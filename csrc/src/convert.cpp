@@ -21,6 +21,11 @@ rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
 cudf::size_type count_nulls(bit_range const& range, placement const& where)
 { return where.host ? host::count_nulls(range) : device::count_nulls(range, where); }
 
+bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
+{
+  return where.host ? host::nulls_within(inner, outer) : device::nulls_within(inner, outer, where);
+}
+
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,

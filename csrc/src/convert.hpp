@@ -46,6 +46,10 @@ rmm::device_buffer copy_bits(bit_range const& range, placement const& where);
 /// @return How many bits of a range are 0. On device memory this waits for the result.
 cudf::size_type count_nulls(bit_range const& range, placement const& where);
 
+/// @return Whether each bit that is 0 in `inner` is 0 in `outer`, a range of as many bits. On
+/// device memory this waits for the result.
+bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where);
+
 /// Values of a fixed-width type to another one, with libcudf's meaning of the types.
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,

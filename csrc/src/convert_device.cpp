@@ -93,6 +93,22 @@ cudf::size_type count_nulls(bit_range const& range, placement const& where)
   return cudf::null_count(mask.words, mask.begin, end, where.stream);
 }
 
+bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
+{
+  using words      = cudf::host_span<cudf::bitmask_type const* const>;
+  using begins     = cudf::host_span<cudf::size_type const>;
+  auto const left  = align(inner);
+  auto const right = align(outer);
+  auto const masks = std::array{left.words, right.words};
+  auto const first = std::array{left.begin, right.begin};
+  auto const both  = cudf::bitmask_and(words{masks.data(), masks.size()},
+                                       begins{first.data(), first.size()},
+                                       static_cast<cudf::size_type>(inner.size),
+                                       where.stream,
+                                       where.mr);
+  return both.second == device::count_nulls(outer, where);
+}
+
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,

@@ -40,7 +40,9 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 placement const& where);
 
 /**
- * @brief A dictionary column's values. Its keys have no nulls.
+ * @brief A dictionary column's values; a row is null where its value is.
+ *
+ * On device memory this waits for the sizes of strings, and where the dictionary holds nulls.
  *
  * @throws std::invalid_argument on host memory for an index that no key goes with
  */

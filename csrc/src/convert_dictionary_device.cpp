@@ -19,6 +19,31 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
+namespace {
+
+/// libcudf's decoding forgets the nulls among a dictionary's values.
+std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
+                                            cudf::dictionary_column_view const& dictionary,
+                                            placement const& where)
+{
+  auto const indices = dictionary.indices();
+  // A gather map has no nulls: what lies under them is taken for what it is, and masked afterwards.
+  auto const map = cudf::column_view{
+    indices.type(), column.size(), indices.head<void>(), nullptr, 0, column.offset()};
+  auto rows  = cudf::gather(cudf::table_view{{dictionary.keys()}},
+                            map,
+                            cudf::out_of_bounds_policy::NULLIFY,
+                            where.stream,
+                            where.mr)
+                 ->release();
+  auto taken = std::move(rows.front());
+  auto [mask, null_count] =
+    cudf::bitmask_and(cudf::table_view{{taken->view(), column}}, where.stream, where.mr);
+  taken->set_null_mask(std::move(mask), null_count);
+  return taken;
+}
+
+}  // namespace
 
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
@@ -67,7 +92,9 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 placement const& where)
 {
   if (dictionary.is_empty()) { return cudf::empty_like(dictionary.child(1)); }
-  return cudf::dictionary::decode(cudf::dictionary_column_view{dictionary}, where.stream, where.mr);
+  auto const view = cudf::dictionary_column_view{dictionary};
+  return view.keys().has_nulls() ? gather_values(dictionary, view, where)
+                                 : cudf::dictionary::decode(view, where.stream, where.mr);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -19,17 +19,27 @@ using cudf::size_type;
 
 constexpr size_type no_key = -1;
 
+struct row_span {
+  size_type begin;
+  size_type size;
+};
+
 /// The key of each row; `no_key` for those that are null.
 std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
+                                    row_span const& rows,
                                     size_type num_keys,
                                     row_mask const& mask,
                                     column_path const& path)
 {
   auto const width = static_cast<std::int64_t>(cudf::size_of(indices.type()));
-  auto result      = std::vector<size_type>(static_cast<std::size_t>(indices.size()), no_key);
-  for (size_type row = 0; row < indices.size(); ++row) {
-    if (mask.bits != nullptr && !bit_at(mask.bits, row)) { continue; }
-    auto const index = read_integer(indices.head<std::byte>() + row * width, width);
+  auto const most  = cudf::is_unsigned(indices.type()) && width < 8
+                       ? (std::int64_t{1} << (8 * width)) - 1
+                       : std::int64_t{-1};
+  auto result      = std::vector<size_type>(static_cast<std::size_t>(rows.size), no_key);
+  for (size_type row = 0; row < rows.size; ++row) {
+    if (mask.bits != nullptr && !bit_at(mask.bits, rows.begin + row)) { continue; }
+    auto const* address = indices.head<std::byte>() + (rows.begin + row) * width;
+    auto const index    = read_integer(address, width) & most;
     if (index < 0 || index >= num_keys) {
       fail_invalid(path,
                    "row " + std::to_string(row) + ": index " + std::to_string(index) +
@@ -68,7 +78,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
     rank[static_cast<std::size_t>(key)] = static_cast<size_type>(kept.size());
     kept.push_back(key);
   }
-  auto const rows  = keys_of_rows(indices, keys.size(), mask, path);
+  auto const rows  = keys_of_rows(indices, {0, indices.size()}, keys.size(), mask, path);
   auto const width = cudf::size_of(indices.type());
   auto made = host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), where);
   auto bits = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, where);
@@ -95,8 +105,11 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 placement const& where)
 {
   auto const keys = dictionary.child(1);
-  auto const mask = row_mask{dictionary.null_mask(), dictionary.null_count()};
-  return gather(keys, keys_of_rows(dictionary.child(0), keys.size(), mask, path), path, where);
+  auto const mask = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
+                             dictionary.null_count()};
+  auto const rows = row_span{dictionary.offset(), dictionary.size()};
+  return gather(
+    keys, keys_of_rows(dictionary.child(0), rows, keys.size(), mask, path), path, where);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -10,7 +10,6 @@
 
 #include <bit>
 #include <cstring>
-#include <span>
 
 namespace cudf_arrow_bridge::detail::host {
 namespace {
@@ -43,13 +42,30 @@ rmm::device_buffer scale(void const* values,
                          To factor,
                          placement const& where)
 {
-  auto result    = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, where);
-  auto const out = std::span{static_cast<To*>(result.data()), static_cast<std::size_t>(size)};
-  for (cudf::size_type i = 0; i < size; ++i) {
-    out[static_cast<std::size_t>(i)] =
-      static_cast<To>(static_cast<To>(load<From>(values, i)) * factor);
+  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, where);
+  auto row    = std::int64_t{0};
+  for (auto& out : values_of<To>(result)) {
+    out = static_cast<To>(static_cast<To>(load<From>(values, row++)) * factor);
   }
   return result;
+}
+
+/// Calls `use` with a value of an integer type.
+template <typename Use>
+rmm::device_buffer with_integer(cudf::type_id type, Use use)
+{
+  using cudf::type_id;
+  switch (type) {
+    case type_id::INT8: return use(std::int8_t{});
+    case type_id::INT16: return use(std::int16_t{});
+    case type_id::INT32: return use(std::int32_t{});
+    case type_id::INT64: return use(std::int64_t{});
+    case type_id::UINT8: return use(std::uint8_t{});
+    case type_id::UINT16: return use(std::uint16_t{});
+    case type_id::UINT32: return use(std::uint32_t{});
+    case type_id::UINT64: return use(std::uint64_t{});
+    default: throw cudf::logic_error{"no such conversion on host memory"};
+  }
 }
 
 }  // namespace
@@ -104,6 +120,18 @@ cudf::size_type count_nulls(bit_range const& range)
   return static_cast<cudf::size_type>(range.size - valid);
 }
 
+bool nulls_within(bit_range const& inner, bit_range const& outer)
+{
+  auto const* inner_bits = static_cast<std::uint8_t const*>(inner.bits);
+  auto const* outer_bits = static_cast<std::uint8_t const*>(outer.bits);
+  for (std::int64_t i = 0; i < inner.size; ++i) {
+    if (!bit_at(inner_bits, inner.begin + i) && bit_at(outer_bits, outer.begin + i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
@@ -114,17 +142,13 @@ rmm::device_buffer cast_values(void const* values,
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
     return scale<std::int32_t, std::int64_t>(values, size, 86'400, where);
   }
-  if (from == type_id::UINT8 && to == type_id::INT16) {
-    return scale<std::uint8_t, std::int16_t>(values, size, 1, where);
-  }
-  if (from == type_id::UINT16 && to == type_id::INT32) {
-    return scale<std::uint16_t, std::int32_t>(values, size, 1, where);
-  }
-  if (from == type_id::INT32 &&
-      (to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS)) {
-    return scale<std::int32_t, std::int64_t>(values, size, 1, where);
-  }
-  throw cudf::logic_error{"no such conversion on host memory"};
+  auto const target =
+    to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS ? type_id::INT64 : to;
+  return with_integer(from, [&](auto source) {
+    return with_integer(target, [&](auto wanted) {
+      return scale<decltype(source), decltype(wanted)>(values, size, 1, where);
+    });
+  });
 }
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
@@ -164,6 +188,7 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 std::int64_t read_integer(void const* source, std::int64_t width)
 {
   switch (width) {
+    case 1: return load<std::int8_t>(source, 0);
     case 2: return load<std::int16_t>(source, 0);
     case 4: return load<std::int32_t>(source, 0);
     default: return load<std::int64_t>(source, 0);

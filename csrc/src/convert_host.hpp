@@ -11,6 +11,7 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where);
 rmm::device_buffer copy_bits(bit_range const& range, placement const& where);
 cudf::size_type count_nulls(bit_range const& range);
+bool nulls_within(bit_range const& inner, bit_range const& outer);
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,

@@ -120,6 +120,11 @@ std::vector<buffer_info> device_array::buffers() const
       add("offsets", (rows + 1) * offset_width(node.layout));
       add("data", string_bytes(node, tree_->location));
       break;
+    case array_layout::views:
+      add("views", rows * 16);
+      add("data", node.view_bytes);
+      result.push_back({"sizes", node.view_buffers.back(), sizeof(node.view_bytes), false});
+      break;
     default: break;
   }
   return result;

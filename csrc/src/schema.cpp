@@ -1,80 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
+#include "negotiate.hpp"
 #include "nvtx.hpp"
 #include "schema_tree.hpp"
+#include "wishes.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
-#include <cudf_arrow_bridge/types.hpp>
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
-#include <cudf/strings/strings_column_view.hpp>
 
-#include <nanoarrow/nanoarrow.hpp>
-
-#include <new>
+#include <algorithm>
 #include <span>
+#include <string_view>
 
 namespace cudf_arrow_bridge {
 namespace {
-
-/// nanoarrow's builder fails only where memory does, or for metadata beyond 2 GiB.
-void check(ArrowErrorCode code)
-{
-  if (code == ENOMEM) { throw std::bad_alloc{}; }
-  if (code != NANOARROW_OK) {
-    throw std::invalid_argument{"nanoarrow refused a schema's metadata"};
-  }
-}
-
-std::string packed(key_value_metadata const& metadata)
-{
-  if (metadata.empty()) { return {}; }
-  nanoarrow::UniqueBuffer buffer;
-  check(ArrowMetadataBuilderInit(buffer.get(), nullptr));
-  for (auto const& [key, value] : metadata) {
-    check(ArrowMetadataBuilderAppend(buffer.get(),
-                                     {key.data(), static_cast<int64_t>(key.size())},
-                                     {value.data(), static_cast<int64_t>(value.size())}));
-  }
-  return {reinterpret_cast<char const*>(buffer->data),
-          static_cast<std::size_t>(buffer->size_bytes)};
-}
-
-bool has_large_offsets(cudf::column_view const& column)
-{
-  return column.type().id() == cudf::type_id::STRING && column.num_children() > 0 &&
-         column.child(cudf::strings_column_view::offsets_column_index).type().id() ==
-           cudf::type_id::INT64;
-}
-
-std::string decimal_format(cudf::column_view const& column,
-                           column_metadata const& metadata,
-                           column_path const& path)
-{
-  auto const width         = static_cast<int>(cudf::size_of(column.type())) * 8;
-  auto const max_precision = width == 32 ? 9 : width == 64 ? 18 : 38;
-  if (metadata.precision < 0 || metadata.precision > max_precision) {
-    fail_invalid(path,
-                 "precision " + std::to_string(metadata.precision) + " found, at most " +
-                   std::to_string(max_precision) + " expected for a decimal of " +
-                   std::to_string(width) + " bits");
-  }
-  auto const precision = metadata.precision == 0 ? max_precision : metadata.precision;
-  auto format = "d:" + std::to_string(precision) + "," + std::to_string(-column.type().scale());
-  // 128 bits are the specification's default and understood by every consumer without a width.
-  return width == 128 ? format : format + "," + std::to_string(width);
-}
-
-std::string format_of(cudf::column_view const& column,
-                      column_metadata const& metadata,
-                      column_path const& path)
-{
-  auto const& row = export_row(column.type().id(), has_large_offsets(column));
-  auto format     = std::string{row.format};
-  if (format == "d:") { return decimal_format(column, metadata, path); }
-  if (format.ends_with(':')) { format += metadata.timezone; }
-  return format;
-}
 
 /// The children that Arrow's schema has, which are not always libcudf's.
 std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
@@ -92,7 +32,7 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   }
 }
 
-/// Fills the nodes of a tree from columns and their metadata.
+/// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
 class schema_builder {
  public:
   explicit schema_builder(std::size_t num_columns)
@@ -103,22 +43,43 @@ class schema_builder {
 
   void set_column(cudf::column_view const& column,
                   column_metadata const& metadata,
+                  ArrowSchema const* wanted,
                   column_path const& path)
-  { fill(0, column, metadata, path); }
+  { fill(0, column, metadata, {wanted, metadata.origin}, path); }
 
   void set_table(std::span<cudf::column_view const> columns,
                  std::vector<column_metadata> const& fields,
-                 key_value_metadata const& metadata)
+                 key_value_metadata const& metadata,
+                 ArrowSchema const* wanted)
   {
-    auto& root    = tree_->nodes.front();
-    root.format   = "+s";
-    root.metadata = packed(metadata);
-    fill_children(0, columns, fields, cudf::type_id::STRUCT, column_path{});
+    auto const top    = column_path{};
+    auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, level::fields, top);
+    auto& root        = tree_->nodes.front();
+    root.format       = "+s";
+    root.step         = {.column = cudf::data_type{cudf::type_id::STRUCT},
+                         .layout = detail::array_layout::validity};
+    root.metadata     = detail::agreed_metadata(metadata, wanted, agreed);
   }
 
   [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
 
  private:
+  /// What the children of a level are; Arrow has no nulls in the entries and keys of maps.
+  enum class level : std::int8_t { element, fields, map, entries };
+
+  static bool may_be_null(level parent, std::size_t child)
+  { return parent != level::map && !(parent == level::entries && child == 0); }
+
+  static std::string default_name(level parent, std::size_t child)
+  {
+    switch (parent) {
+      case level::element: return "item";
+      case level::map: return "entries";
+      case level::entries: return child == 0 ? "key" : "value";
+      default: return std::to_string(child);
+    }
+  }
+
   /// Appends nodes that stand side by side.
   std::size_t add_nodes(std::size_t count)
   {
@@ -127,10 +88,35 @@ class schema_builder {
     return first;
   }
 
-  void fill(std::size_t index,
-            cudf::column_view const& column,
-            column_metadata const& metadata,
-            column_path const& path)
+  /// Chooses a level's type, by whose wish comes first.
+  static std::pair<detail::outcome, detail::agreement> choose(cudf::column_view const& column,
+                                                              column_metadata const& metadata,
+                                                              detail::wishes const& asked,
+                                                              column_path const& path)
+  {
+    auto own    = detail::plain_type(column, metadata, path);
+    auto agreed = detail::agreement{};
+    if (asked.origin != nullptr) {
+      auto origin = detail::restore(column, metadata, *asked.origin, path);
+      agreed.kept = origin.has_value();
+      if (origin) { own = std::move(*origin); }
+    }
+    if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
+    auto wanted = detail::negotiate(column, metadata, *asked.wanted, path);
+    agreed.met  = wanted.has_value();
+    if (!wanted) { return {std::move(own), agreed}; }
+    agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
+                     wanted->step.index != own.step.index;
+    return {std::move(agreed.changed ? *wanted : own), agreed};
+  }
+
+  detail::agreement fill(std::size_t index,
+                         cudf::column_view const& column,
+                         column_metadata const& metadata,
+                         detail::wishes const& asked,
+                         column_path const& path,
+                         level children_are = level::element,
+                         bool may_be_null   = true)
   {
     auto const children = arrow_children(column, path);
     if (metadata.children.size() > children.size()) {
@@ -138,53 +124,149 @@ class schema_builder {
                    "metadata of " + std::to_string(metadata.children.size()) +
                      " children found, at most " + std::to_string(children.size()) + " expected");
     }
-    auto& node    = tree_->nodes[index];  // until nodes are added
-    node.name     = metadata.name;
-    node.metadata = packed(metadata.metadata);
-    node.flags    = metadata.nullable ? ARROW_FLAG_NULLABLE : 0;
-    if (column.type().id() == cudf::type_id::DICTIONARY32) {
-      auto const indices = column.child(cudf::dictionary_column_view::indices_column_index);
-      node.format        = export_row(indices.type().id()).format;
-      node.flags |= metadata.ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0;
-      auto const values              = add_nodes(1);
-      tree_->nodes[index].dictionary = values;
-      fill(values,
-           children.front(),
-           metadata.children.empty() ? column_metadata{} : metadata.children.front(),
-           path);
-      return;
+    auto [type, agreed] = choose(column, metadata, asked, path);
+    auto const nullable = may_be_null && asked.is_nullable(metadata.nullable);
+    type.step.no_nulls  = !nullable && (asked.wanted != nullptr || !may_be_null);
+    auto const step     = type.step;
+    auto const is_map   = type.format == "+m";
+    {
+      auto& node  = tree_->nodes[index];  // until nodes are added
+      node.name   = asked.name(metadata.name);
+      node.format = std::move(type.format);
+      node.flags  = nullable ? ARROW_FLAG_NULLABLE : 0;
+      node.step   = step;
+      if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
+        node.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
+      }
     }
-    node.format = format_of(column, metadata, path);
-    if (!children.empty()) {
-      fill_children(index, children, metadata.children, column.type().id(), path);
+    if (step.index != cudf::type_id::EMPTY) {
+      agreed &= fill_dictionary(index, column, children, metadata, asked, path);
+    } else if (step.layout == detail::array_layout::validity) {
+      auto const names = children_are == level::entries ? level::entries : level::fields;
+      auto const below = asked.below(cudf::type_id::STRUCT);
+      agreed &= fill_children(index, children, metadata.children, below, names, path);
+    } else if (has_offsets_alone(step.layout)) {
+      auto const below = asked.below(cudf::type_id::LIST, is_map);
+      agreed &= fill_children(
+        index, children, metadata.children, below, is_map ? level::map : level::element, path);
     }
+    tree_->nodes[index].step.checks_below = checks_below(index);
+    tree_->nodes[index].metadata = detail::agreed_metadata(metadata.metadata, asked.wanted, agreed);
+    return agreed;
   }
 
-  void fill_children(std::size_t parent,
-                     std::span<cudf::column_view const> children,
-                     std::vector<column_metadata> const& metadata,
-                     cudf::type_id parent_type,
-                     column_path const& path)
+  [[nodiscard]] bool checks_below(std::size_t index) const
+  {
+    auto const& node = tree_->nodes[index];
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const& step = tree_->nodes[node.first_child + i].step;
+      if (step.no_nulls || step.checks_below || step.check != detail::value_check::none) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static bool has_offsets_alone(detail::array_layout layout)
+  { return layout == detail::array_layout::offsets32 || layout == detail::array_layout::offsets64; }
+
+  detail::agreement fill_dictionary(std::size_t index,
+                                    cudf::column_view const& column,
+                                    std::span<cudf::column_view const> children,
+                                    column_metadata const& metadata,
+                                    detail::wishes const& asked,
+                                    column_path const& path)
+  {
+    auto const values              = add_nodes(1);
+    tree_->nodes[index].dictionary = values;
+    if (column.type().id() == cudf::type_id::DICTIONARY32) {
+      static auto const unknown = column_metadata{};
+      auto below                = asked.dictionary();
+      if (metadata.children.empty()) {
+        return fill(values, children.front(), unknown, below, path);
+      }
+      below.origin = metadata.children.front().origin;
+      return fill(values, children.front(), metadata.children.front(), below, path);
+    }
+    auto of_values      = column_metadata{};
+    of_values.timezone  = metadata.timezone;
+    of_values.precision = metadata.precision;
+    return fill(values, column, of_values, asked.dictionary(), path);
+  }
+
+  detail::agreement fill_children(std::size_t parent,
+                                  std::span<cudf::column_view const> children,
+                                  std::vector<column_metadata> const& metadata,
+                                  detail::wishes const& asked,
+                                  level are,
+                                  column_path const& path)
   {
     auto const first                  = add_nodes(children.size());
     tree_->nodes[parent].first_child  = first;
     tree_->nodes[parent].num_children = children.size();
+    auto agreed                       = detail::agreement{};
     auto unnamed                      = column_metadata{};
     for (std::size_t i = 0; i < children.size(); ++i) {
       auto const known = i < metadata.size();
-      if (!known) {
-        unnamed.name = parent_type == cudf::type_id::LIST ? "item" : std::to_string(i);
+      if (!known) { unnamed.name = default_name(are, i); }
+      auto const& child     = known ? metadata[i] : unnamed;
+      auto const in_list    = are == level::element || are == level::map;
+      auto const child_path = column_path{path, in_list ? "[]" : child.name.c_str()};
+      auto below            = asked.child(static_cast<std::int64_t>(i));
+      if (known) { below.origin = child.origin; }
+      agreed &= fill(first + i,
+                     children[i],
+                     child,
+                     below,
+                     child_path,
+                     are == level::map ? level::entries : level::element,
+                     may_be_null(are, i));
+    }
+    check_order(first, children.size(), metadata, path);
+    return agreed;
+  }
+
+  /// Fields are what they are by their position: a schema that moves a name asks for other data.
+  void check_order(std::size_t first,
+                   std::size_t count,
+                   std::vector<column_metadata> const& metadata,
+                   column_path const& path) const
+  {
+    for (std::size_t i = 0; i < std::min(count, metadata.size()); ++i) {
+      auto const& name = tree_->nodes[first + i].name;
+      if (name == metadata[i].name) { continue; }
+      auto const moved = std::any_of(
+        metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
+      if (moved) {
+        fail_invalid(path,
+                     "field '" + name + "' found at position " + std::to_string(i) +
+                       " of a requested schema, '" + metadata[i].name + "' expected");
       }
-      auto const& child = known ? metadata[i] : unnamed;
-      fill(first + i,
-           children[i],
-           child,
-           column_path{path, parent_type == cudf::type_id::LIST ? "[]" : child.name.c_str()});
     }
   }
 
   std::shared_ptr<detail::schema_tree> tree_{std::make_shared<detail::schema_tree>()};
 };
+
+/// A record batch is no array of another type than a struct.
+void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
+{
+  if (requested == nullptr) { return; }
+  if (requested->release == nullptr) {
+    throw std::invalid_argument{"a requested schema that was released already found"};
+  }
+  auto const is_struct =
+    requested->format != nullptr && std::string_view{requested->format} == "+s";
+  if (!is_struct) {
+    throw std::invalid_argument{"a requested type that is no struct found, the schema of a table " +
+                                std::string{"expected"}};
+  }
+  if (requested->n_children != table.num_columns()) {
+    throw std::invalid_argument{"a requested schema of " + std::to_string(requested->n_children) +
+                                " fields found, " + std::to_string(table.num_columns()) +
+                                " expected"};
+  }
+}
 
 }  // namespace
 
@@ -197,27 +279,32 @@ unique_schema shared_schema::to_arrow() const
   return schema;
 }
 
-shared_schema make_schema(cudf::column_view const& column, column_metadata const& metadata)
+shared_schema make_schema(cudf::column_view const& column,
+                          column_metadata const& metadata,
+                          ArrowSchema const* requested)
 {
   detail::nvtx_range const range{__func__};
   auto builder   = schema_builder{0};
   auto const top = column_path{};
-  builder.set_column(column, metadata, column_path{top, metadata.name.c_str()});
+  builder.set_column(column, metadata, requested, column_path{top, metadata.name.c_str()});
   return shared_schema{std::move(builder).build()};
 }
 
 shared_schema make_schema(cudf::table_view const& table,
                           std::vector<column_metadata> const& columns,
-                          key_value_metadata const& metadata)
+                          key_value_metadata const& metadata,
+                          ArrowSchema const* requested)
 {
+  detail::nvtx_range const range{__func__};
   auto const views = std::span<cudf::column_view const>{table.begin(), table.end()};
   if (columns.size() > views.size()) {
     throw std::invalid_argument{"metadata of " + std::to_string(columns.size()) +
                                 " columns found, at most " + std::to_string(views.size()) +
                                 " expected"};
   }
+  check_table_request(table, requested);
   auto builder = schema_builder{views.size()};
-  builder.set_table(views, columns, metadata);
+  builder.set_table(views, columns, metadata, requested);
   return shared_schema{std::move(builder).build()};
 }
 

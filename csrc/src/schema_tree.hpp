@@ -1,16 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "array_layout.hpp"
 #include "struct_block.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
+
+#include <cudf/types.hpp>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
+
+/// What must be true of the values that are not null, before they leave as a narrower type.
+enum class value_check : std::int8_t {
+  none,         ///< the type alone makes sure, or an import has
+  whole_days,   ///< timestamps: no row is within a day
+  time_of_day,  ///< durations: none is negative, or a day or longer
+  digits        ///< decimals: no more digits than the precision
+};
+
+/// How a column gets to what its level of the schema says.
+struct export_step {
+  cudf::data_type column{cudf::type_id::EMPTY};  ///< type of the column that the schema is for
+  array_layout layout{array_layout::null};       ///< of the array's buffers
+  std::int64_t element_bits{0};                  ///< of the data buffer of a fixed layout
+  bool decode{false};                            ///< a dictionary leaves as its values
+  cudf::data_type cast{cudf::type_id::EMPTY};    ///< type to convert to first; EMPTY: as it is
+  cudf::type_id index{cudf::type_id::EMPTY};     ///< of a dictionary's indices
+  value_check check{value_check::none};
+  int digits{0};
+  bool trusted{true};        ///< lists of a fixed size are known to be of it
+  bool no_nulls{false};      ///< nulls are an error
+  bool checks_below{false};  ///< whether values or nulls of a level below are checked
+};
 
 /// One level of a schema: exactly what its C struct will say.
 struct schema_node : tree_links {
@@ -18,6 +46,7 @@ struct schema_node : tree_links {
   std::string name;
   std::string metadata;  ///< packed as the specification says; empty: none
   std::int64_t flags{0};
+  export_step step;
 
   void write(ArrowSchema& schema) const noexcept
   {
@@ -31,6 +60,15 @@ struct schema_node : tree_links {
 /// A schema: immutable once built, shared by all C structs made from it.
 struct schema_tree {
   std::vector<schema_node> nodes;  ///< the root first
+};
+
+/// What the export may see of a schema that users cannot.
+struct schema_access {
+  static schema_tree const& tree_of(shared_schema const& schema)
+  {
+    if (schema.tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
+    return *schema.tree_;
+  }
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -20,7 +20,7 @@ bool is_list_format(std::string_view format)
 
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
-  if (schema.format == nullptr) { fail_invalid(path, "no format string found"); }
+  if (schema.format == nullptr) { fail_invalid(path, "a schema without a format string found"); }
   if (!is_utf8(schema.format)) { fail_invalid(path, "a format string that is not UTF-8 found"); }
   if (schema.name != nullptr && !is_utf8(schema.name)) {
     fail_invalid(path, "a name that is not UTF-8 found");

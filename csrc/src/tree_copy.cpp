@@ -67,9 +67,9 @@ class tree_copier {
     auto node        = from;
     // Runs are copied whole, so their rows stay where they are among them. Of no rows there need be
     // no buffer either, so none is kept before them.
-    node.offset    = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
-    node.length    = size;
-    node.converted = {true, true, true};
+    node.offset = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
+    node.length = size;
+    node.converted.fill(true);
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
     auto const first = start - node.offset;
     auto const count = size + node.offset;

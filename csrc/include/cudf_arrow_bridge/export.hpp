@@ -3,6 +3,7 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
 #include <cudf/column/column_view.hpp>
@@ -24,7 +25,7 @@ struct array_tree;
 
 /// One buffer of an exported array, for people and tests; sizes are the bytes that Arrow reads.
 struct buffer_info {
-  std::string_view name;  ///< "validity", "data" or "offsets"
+  std::string_view name;  ///< "validity", "data", "offsets", "views" or "sizes"
   void const* address;    ///< null where the buffer is absent
   std::int64_t size;      ///< bytes
   bool zero_copy;         ///< whether it is the source's own memory
@@ -135,6 +136,32 @@ to_arrow_device(cudf::column_view const& column,
                 rmm::device_async_resource_ref mr);
 
 /**
+ * @brief Exports a column as a schema says that was made for it with `make_schema`.
+ *
+ * What a request changed is relabelled where the layouts agree, and converted where they don't; the
+ * host then waits for the GPU where values, null counts or sizes decide. Converting dictionaries,
+ * and finding out whether values fit a narrower type, take time that grows with the number of rows.
+ *
+ * @throws std::invalid_argument as above; if the schema is of another column; if values or nulls
+ *   contradict the schema that was requested
+ * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
+ *
+ * @param column Column to export
+ * @param schema What to export it as
+ * @param owner As above
+ * @param options As above
+ * @param stream As above
+ * @param mr As above
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
+to_arrow_device(cudf::column_view const& column,
+                shared_schema const& schema,
+                std::shared_ptr<void const> owner,
+                export_options const& options,
+                cuda::stream_ref stream,
+                rmm::device_async_resource_ref mr);
+
+/**
  * @brief Exports a table as a struct array, likewise.
  *
  * @param table Table to export; its number of rows counts also where it has no columns
@@ -145,6 +172,24 @@ to_arrow_device(cudf::column_view const& column,
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::table_view const& table,
+                std::shared_ptr<void const> owner,
+                export_options const& options,
+                cuda::stream_ref stream,
+                rmm::device_async_resource_ref mr);
+
+/**
+ * @brief Exports a table as a schema says that was made for it, likewise.
+ *
+ * @param table Table to export
+ * @param schema What to export it as
+ * @param owner As above
+ * @param options As above
+ * @param stream As above
+ * @param mr As above
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
+to_arrow_device(cudf::table_view const& table,
+                shared_schema const& schema,
                 std::shared_ptr<void const> owner,
                 export_options const& options,
                 cuda::stream_ref stream,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
@@ -15,8 +16,9 @@
 namespace cudf_arrow_bridge {
 
 namespace detail {
+struct schema_access;
 struct schema_tree;
-}
+}  // namespace detail
 
 /// Key and value pairs of an Arrow schema's metadata, in order.
 using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
@@ -36,6 +38,10 @@ struct column_metadata {
   bool ordered{false};            ///< of dictionaries: whether the order of values has a meaning
   key_value_metadata metadata{};  ///< the field's own metadata, extension types included
   std::vector<column_metadata> children{};
+
+  /// What the column was imported from, to leave as again as far as its type still can; its values
+  /// are taken on trust. Null: nobody knows. Borrowed for the length of a call.
+  ArrowSchema const* origin{nullptr};
 };
 
 /**
@@ -65,11 +71,14 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   [[nodiscard]] bool is(shared_schema const& other) const noexcept { return tree_ == other.tree_; }
 
  private:
+  friend struct detail::schema_access;
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const&,
-                                                            column_metadata const&);
+                                                            column_metadata const&,
+                                                            ArrowSchema const*);
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::table_view const&,
                                                             std::vector<column_metadata> const&,
-                                                            key_value_metadata const&);
+                                                            key_value_metadata const&,
+                                                            ArrowSchema const*);
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema copy_schema(ArrowSchema const&);
   explicit shared_schema(std::shared_ptr<detail::schema_tree const> tree) noexcept
     : tree_{std::move(tree)}
@@ -82,34 +91,45 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
 /**
  * @brief The Arrow schema of a column.
  *
- * Depends on types and metadata alone, never on data, nulls or sizes.
+ * Depends on types, metadata and what is requested alone, never on data, nulls or sizes. A request
+ * is met level by level as far as there is a way: other offsets, views, binary, maps, dates and
+ * times of day of the columns that hold them, dictionaries or their values, decimals of another
+ * width or precision; names, nullability and metadata always. What cannot be met comes as it is.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold
+ *   that the decimal's width cannot hold; for a request that contradicts the specification, has
+ *   another number of fields, or gives a field the name of another one
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read
  * @param metadata Names and parameters
- * @return The schema, to be handed out
+ * @param requested Schema that a consumer would rather have, by the Arrow PyCapsule interface's
+ *   rules; null: none
+ * @return The schema, to be handed out, and to be exported by
  */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const& column,
-                                                                 column_metadata const& metadata);
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema
+make_schema(cudf::column_view const& column,
+            column_metadata const& metadata,
+            ArrowSchema const* requested = nullptr);
 
 /**
  * @brief The Arrow schema of a table: a struct that is not nullable, which marks a record batch.
  *
- * @throws std::invalid_argument as for a column, or if `columns` has more entries than the table
+ * @throws std::invalid_argument as for a column, or if `columns` has more entries than the table,
+ * or if what is requested is no struct
  * @throws cudf::data_type_error as for a column
  *
  * @param table Table to describe; no buffer is read
  * @param columns Names and parameters of the columns, in order
  * @param metadata Metadata of the schema itself
- * @return The schema, to be handed out
+ * @param requested As for a column
+ * @return The schema, to be handed out, and to be exported by
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema
 make_schema(cudf::table_view const& table,
             std::vector<column_metadata> const& columns,
-            key_value_metadata const& metadata);
+            key_value_metadata const& metadata,
+            ArrowSchema const* requested = nullptr);
 
 /**
  * @brief A copy of anybody's schema, to be handed out any number of times.

@@ -74,6 +74,14 @@ cudf::size_type count_nulls(bit_range const& range, placement const& where)
   return count;
 }
 
+bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
+{
+  auto within = false;
+  sim::enqueue(where.stream.get(), [&] { within = host::nulls_within(inner, outer); });
+  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  return within;
+}
+
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,

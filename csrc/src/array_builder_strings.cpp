@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_builder.hpp"
+#include "recast.hpp"
+
+#include <cudf/lists/lists_column_view.hpp>
+#include <cudf/strings/strings_column_view.hpp>
+
+#include <limits>
+#include <string>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+constexpr std::int64_t most_bytes = std::numeric_limits<std::int32_t>::max();
+
+[[noreturn]] void fail_too_large(std::int64_t size, char const* way_out, column_path const& path)
+{
+  fail<std::overflow_error>(path,
+                            std::to_string(size) + " bytes found, at most " +
+                              std::to_string(most_bytes) +
+                              " expected by the requested schema: " + way_out);
+}
+
+std::int64_t width_of(cudf::column_view const& offsets)
+{ return offsets.type().id() == cudf::type_id::INT64 ? 8 : 4; }
+
+/// The bytes that offsets point into: a string column's own, or the elements of LIST<UINT8>.
+struct byte_data {
+  std::optional<cudf::column_view> offsets;
+  std::byte const* head;
+};
+
+/// The elements of used rows may hold no nulls; those of others are not looked at.
+bool has_null_bytes(cudf::column_view const& column,
+                    column_rows const& rows,
+                    placement const& where)
+{
+  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  if (element.null_count() == 0 || rows.used_size == 0) { return false; }
+  auto const offsets = column.child(cudf::lists_column_view::offsets_column_index);
+  auto const ends    = read_ends(
+    offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), where);
+  return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},
+                     where) > 0;
+}
+
+byte_data bytes_of(cudf::column_view const& column,
+                   column_rows const& rows,
+                   column_path const& path,
+                   placement const& where)
+{
+  if (column.type().id() == cudf::type_id::LIST) {
+    auto const element = column.child(cudf::lists_column_view::child_column_index);
+    if (has_null_bytes(column, rows, where)) {
+      fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
+    }
+    auto const* head = element.head<std::byte>();
+    return {column.child(cudf::lists_column_view::offsets_column_index),
+            head == nullptr ? nullptr : head + element.offset()};
+  }
+  auto offsets = std::optional<cudf::column_view>{};
+  if (column.num_children() > 0) {
+    offsets = column.child(cudf::strings_column_view::offsets_column_index);
+  }
+  return {offsets, column.head<std::byte>()};
+}
+
+void check_offsets(std::optional<cudf::column_view> const& offsets,
+                   std::int64_t end,
+                   column_path const& path)
+{
+  if (offsets.has_value() && offsets->size() > end) { return; }
+  fail_invalid(path,
+               std::to_string(offsets.has_value() ? offsets->size() : 0) + " offsets found, " +
+                 std::to_string(end + 1) + " expected");
+}
+
+std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t index)
+{ return offsets.head<std::byte>() + (offsets.offset() + index) * width_of(offsets); }
+
+std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, placement const& where)
+{
+  return read_offset(
+    offset_address(offsets, index), 0, width_of(offsets), where.host, where.stream);
+}
+
+}  // namespace
+
+/// @return The bytes that offsets no longer count, as narrow ones can't
+///
+/// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out, and the
+/// offset at which an empty slice stands need not be the zero that consumers expect.
+std::int64_t array_builder::fill_offsets(array_node& node,
+                                         std::optional<cudf::column_view> const& offsets,
+                                         std::int64_t begin,
+                                         column_path const& path)
+{
+  auto const size  = node.offset + node.length;
+  auto const width = offset_width(node.layout);
+  if (size == 0) {
+    // 8 bytes serve readers of either width: without a child nothing tells which one it was.
+    set_made(node, 1, zeros(8, where_));
+    return 0;
+  }
+  check_offsets(offsets, begin + size, path);
+  auto const* first = offset_address(*offsets, begin);
+  if (width == width_of(*offsets)) {
+    node.buffers[1] = first;
+    return 0;
+  }
+  if (width == 8) {
+    set_made(node,
+             1,
+             cast_values(first,
+                         static_cast<cudf::size_type>(size + 1),
+                         cudf::type_id::INT32,
+                         cudf::type_id::INT64,
+                         where_));
+    return 0;
+  }
+  auto const ends = read_ends(first, size, 8, where_);
+  auto const base = ends.last > most_bytes ? ends.first : 0;
+  if (ends.last - base > most_bytes) {
+    fail_too_large(ends.last - base, "ask for large_string", path);
+  }
+  set_made(node, 1, narrow_offsets(first, size + 1, base, where_));
+  return base;
+}
+
+void array_builder::fill_string(array_node& node,
+                                cudf::column_view const& column,
+                                column_rows const& rows,
+                                std::int64_t begin,
+                                column_path const& path)
+{
+  auto const bytes = bytes_of(column, rows, path, where_);
+  auto const skip  = fill_offsets(node, bytes.offsets, begin, path);
+  node.buffers[2]  = bytes.head == nullptr ? nullptr : bytes.head + skip;
+}
+
+void array_builder::fill_views(array_node& node,
+                               cudf::column_view const& column,
+                               column_rows const& rows,
+                               std::int64_t begin,
+                               column_path const& path)
+{
+  auto const bytes = bytes_of(column, rows, path, where_);
+  auto const size  = node.offset + node.length;
+  auto strings     = byte_strings{};
+  if (size > 0) {
+    check_offsets(bytes.offsets, begin + size, path);
+    node.view_bytes = offset_at(*bytes.offsets, begin + size, where_);
+    if (node.view_bytes > most_bytes) {
+      fail_too_large(node.view_bytes, "ask for large_string", path);
+    }
+    strings = {offset_address(*bytes.offsets, begin),
+               width_of(*bytes.offsets),
+               bytes.head,
+               node.buffers[0],
+               static_cast<cudf::size_type>(size)};
+  }
+  set_made(node, 1, make_views(strings, where_));
+  node.buffers[2] = bytes.head;
+  node.view_buffers.assign(node.buffers.begin(), node.buffers.end());
+  node.view_buffers.push_back(keep(copy_bytes(&node.view_bytes, sizeof(node.view_bytes), where_)));
+}
+
+void array_builder::fill_fixed_size(array_node& node,
+                                    cudf::column_view const& column,
+                                    column_rows const& rows,
+                                    export_step const& step,
+                                    column_path const& path)
+{
+  auto const bytes  = bytes_of(column, rows, path, where_);
+  auto const width  = static_cast<cudf::size_type>(step.element_bits / 8);
+  node.element_bits = step.element_bits;
+  if (rows.size == 0) { return; }
+  check_offsets(bytes.offsets, rows.begin + rows.size, path);
+  auto const view = view_of(column, rows, where_);
+  if (!step.trusted && !has_lists_of(view, width, where_)) {
+    fail_invalid(path,
+                 "lists of other lengths found, " + std::to_string(width) +
+                   " bytes each expected by the requested schema");
+  }
+  if (view.null_count() > 0) {
+    set_made(node, 1, pad_lists(view, width, where_));
+  } else {
+    node.buffers[1] = bytes.head + offset_at(*bytes.offsets, rows.begin, where_);
+  }
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export_checks.hpp"
+
+#include "recast.hpp"
+
+#include <string>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+std::int64_t duration_of_a_day(cudf::type_id unit)
+{
+  constexpr std::int64_t seconds = 86'400;
+  switch (unit) {
+    case cudf::type_id::DURATION_SECONDS: return seconds;
+    case cudf::type_id::DURATION_MILLISECONDS: return seconds * 1'000;
+    case cudf::type_id::DURATION_MICROSECONDS: return seconds * 1'000'000;
+    default: return seconds * 1'000'000'000;
+  }
+}
+
+__int128_t power_of_ten(int exponent)
+{
+  auto result = __int128_t{1};
+  for (int i = 0; i < exponent; ++i) { result *= 10; }
+  return result;
+}
+
+}  // namespace
+
+void check_values(cudf::column_view const& column,
+                  export_step const& step,
+                  column_path const& path,
+                  placement const& where)
+{
+  switch (step.check) {
+    case value_check::none: return;
+    case value_check::whole_days:
+      if (!has_whole_days(column, where)) {
+        fail_invalid(path, "times within a day found, whole days expected by the requested schema");
+      }
+      return;
+    case value_check::time_of_day: {
+      auto const range = range_of(column, where);
+      if (range.any &&
+          (range.least < 0 || range.greatest >= duration_of_a_day(column.type().id()))) {
+        fail_invalid(path,
+                     "durations below zero or of a day and more found, times of day expected by "
+                     "the requested schema");
+      }
+      return;
+    }
+    case value_check::digits: {
+      auto const limit = power_of_ten(step.digits);
+      auto const range = range_of(column, where);
+      if (range.any && (range.least <= -limit || range.greatest >= limit)) {
+        fail_invalid(path,
+                     "decimals of more than " + std::to_string(step.digits) +
+                       " digits found, no more expected by the requested schema");
+      }
+      return;
+    }
+  }
+}
+
+void check_no_nulls(bit_range const& rows,
+                    std::int64_t null_count,
+                    std::optional<bit_range> const& parent_mask,
+                    column_path const& path,
+                    placement const& where)
+{
+  if (rows.bits == nullptr || rows.size == 0 || null_count == 0) { return; }
+  auto const only_the_parents = parent_mask && nulls_within(rows, *parent_mask, where);
+  if (only_the_parents || (null_count < 0 && count_nulls(rows, where) == 0)) { return; }
+  fail_invalid(path, "nulls found, none expected by the requested schema or by Arrow's map type");
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "negotiate.hpp"
+
+#include "location_finder.hpp"
+#include "parsed_type.hpp"
+
+#include <cudf_arrow_bridge/types.hpp>
+
+#include <cudf/dictionary/dictionary_column_view.hpp>
+#include <cudf/lists/lists_column_view.hpp>
+#include <cudf/strings/strings_column_view.hpp>
+#include <cudf/utilities/traits.hpp>
+
+#include <charconv>
+#include <limits>
+#include <string_view>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using cudf::type_id;
+
+column_metadata const nothing_known{};
+
+column_metadata const& values_metadata(column_metadata const& metadata)
+{ return metadata.children.empty() ? nothing_known : metadata.children.front(); }
+
+bool has_large_offsets(cudf::column_view const& column)
+{
+  return column.type().id() == type_id::STRING && column.num_children() > 0 &&
+         column.child(cudf::strings_column_view::offsets_column_index).type().id() ==
+           type_id::INT64;
+}
+
+std::int64_t bits_of(cudf::data_type type)
+{ return static_cast<std::int64_t>(cudf::size_of(type)) * 8; }
+
+int max_precision(cudf::data_type type)
+{
+  switch (type.id()) {
+    case type_id::DECIMAL32: return 9;
+    case type_id::DECIMAL64: return 18;
+    default: return 38;
+  }
+}
+
+int precision_of(cudf::data_type type, column_metadata const& metadata)
+{ return metadata.precision == 0 ? max_precision(type) : metadata.precision; }
+
+std::string decimal_format(cudf::data_type type, int precision)
+{
+  auto const format = "d:" + std::to_string(precision) + "," + std::to_string(-type.scale());
+  // 128 bits are the specification's default and understood by every consumer without a width.
+  return type.id() == type_id::DECIMAL128 ? format : format + "," + std::to_string(bits_of(type));
+}
+
+void check_precision(cudf::data_type type, column_metadata const& metadata, column_path const& path)
+{
+  auto const most = max_precision(type);
+  if (metadata.precision < 0 || metadata.precision > most) {
+    fail_invalid(path,
+                 "precision " + std::to_string(metadata.precision) + " found, at most " +
+                   std::to_string(most) + " expected for a decimal of " +
+                   std::to_string(bits_of(type)) + " bits");
+  }
+}
+
+/// The first parameter of a format string, which nanoarrow has found to be a number.
+int first_number(std::string_view format)
+{
+  auto number      = 0;
+  auto const colon = format.find(':') + 1;
+  std::from_chars(format.data() + colon, format.data() + format.size(), number);
+  return number;
+}
+
+array_layout plain_layout(cudf::column_view const& column)
+{
+  switch (column.type().id()) {
+    case type_id::EMPTY: return array_layout::null;
+    case type_id::STRING:
+      return has_large_offsets(column) ? array_layout::string64 : array_layout::string32;
+    case type_id::LIST: return array_layout::offsets32;
+    case type_id::STRUCT: return array_layout::validity;
+    default: return array_layout::fixed;
+  }
+}
+
+cudf::column_view child_of(cudf::column_view const& column,
+                           cudf::size_type index,
+                           column_path const& path)
+{
+  if (index >= column.num_children()) {
+    fail_invalid(path,
+                 std::to_string(column.num_children()) + " children found, at least " +
+                   std::to_string(index + 1) + " expected");
+  }
+  return column.child(index);
+}
+
+/// libcudf's traits throw for EMPTY.
+bool holds_decimals(cudf::data_type type)
+{ return type.id() != type_id::EMPTY && cudf::is_fixed_point(type); }
+
+bool holds_timestamps(cudf::data_type type)
+{ return type.id() != type_id::EMPTY && cudf::is_timestamp(type); }
+
+std::optional<outcome> as_decimal(outcome result,
+                                  column_metadata const& metadata,
+                                  cudf::data_type wanted,
+                                  int precision)
+{
+  auto& step = result.step;
+  if (wanted.scale() != step.column.scale()) { return std::nullopt; }
+  if (wanted.id() != step.column.id()) { step.cast = wanted; }
+  if (precision < precision_of(step.column, metadata)) {
+    step.check  = value_check::digits;
+    step.digits = precision;
+  }
+  result.format     = decimal_format(wanted, precision);
+  step.element_bits = bits_of(wanted);
+  return result;
+}
+
+/// Dates of timestamps that have no time zone.
+std::optional<outcome> as_date(outcome result,
+                               column_metadata const& metadata,
+                               cudf::type_id wanted)
+{
+  auto& step = result.step;
+  if (!metadata.timezone.empty()) { return std::nullopt; }
+  if (wanted != step.column.id()) { step.cast = cudf::data_type{wanted}; }
+  if (step.column.id() != type_id::TIMESTAMP_DAYS) { step.check = value_check::whole_days; }
+  step.element_bits = bits_of(cudf::data_type{wanted});
+  return result;
+}
+
+/// Libcudf's LIST as one of Arrow's types that it holds.
+bool is_list_of(cudf::column_view const& column, array_layout layout, std::string_view format)
+{
+  if (column.num_children() != 2) { return false; }
+  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  if (format == "+m") {
+    return element.type().id() == type_id::STRUCT && element.num_children() == 2;
+  }
+  auto const has_children = layout == array_layout::offsets32 || layout == array_layout::offsets64;
+  return has_children || element.type().id() == type_id::UINT8;
+}
+
+/// There is no public algorithm of libcudf's that makes views.
+bool is_on_host(cudf::column_view const& column)
+{
+  auto finder = location_finder{};
+  finder.add(column);
+  return finder.result().device_type == ARROW_DEVICE_CPU;
+}
+
+std::optional<outcome> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
+{
+  auto const id = column.type().id();
+  if (id == type_id::EMPTY || id == type_id::LIST || id == type_id::STRUCT) { return std::nullopt; }
+  auto result              = outcome{wanted.format, {.column = column.type()}};
+  result.step.layout       = array_layout::fixed;
+  result.step.index        = index_type(wanted);
+  result.step.element_bits = bits_of(cudf::data_type{result.step.index});
+  if (id != type_id::DICTIONARY32) { result.step.cast = cudf::data_type{type_id::DICTIONARY32}; }
+  return result;
+}
+
+std::optional<outcome> decoded(cudf::column_view const& column,
+                               column_metadata const& metadata,
+                               ArrowSchema const& wanted,
+                               column_path const& path)
+{
+  auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
+  if (keys.num_children() > 0 && keys.type().id() != type_id::STRING) { return std::nullopt; }
+  auto result = negotiate(keys, values_metadata(metadata), wanted, path);
+  if (result) {
+    result->step.column = column.type();
+    result->step.decode = true;
+  }
+  return result;
+}
+
+/// A dictionary may have got more values than there were.
+bool holds_indices(cudf::column_view const& column, export_step const& step)
+{
+  if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
+  auto const keys = column.child(cudf::dictionary_column_view::keys_column_index).size();
+  return keys <= most_keys(step.index);
+}
+
+parsed_type parse(ArrowSchema const& schema, column_path const& path)
+{
+  if (schema.release == nullptr) {
+    fail_invalid(path, "a requested schema that was released already found");
+  }
+  try {
+    return parse_type(schema);
+  } catch (std::invalid_argument const& error) {
+    fail_invalid(path, std::string{"a requested schema found of which holds: "} + error.what());
+  }
+}
+
+}  // namespace
+
+outcome plain_type(cudf::column_view const& column,
+                   column_metadata const& metadata,
+                   column_path const& path)
+{
+  auto const type = column.type();
+  auto result     = outcome{{}, {.column = type, .layout = plain_layout(column)}};
+  auto& step      = result.step;
+  if (type.id() == type_id::DICTIONARY32) {
+    auto const indices = child_of(column, cudf::dictionary_column_view::indices_column_index, path);
+    step.index         = indices.type().id();
+    step.element_bits  = bits_of(indices.type());
+    result.format      = export_row(step.index).format;
+    return result;
+  }
+  result.format = export_row(type.id(), has_large_offsets(column)).format;
+  if (holds_decimals(type)) {
+    check_precision(type, metadata, path);
+    result.format = decimal_format(type, precision_of(type, metadata));
+  } else if (result.format.ends_with(':')) {
+    result.format += metadata.timezone;
+  }
+  if (type.id() == type_id::BOOL8) {
+    step.element_bits = 1;
+  } else if (type.id() == type_id::DURATION_DAYS) {
+    step.element_bits = 64;  // Arrow counts them in seconds
+  } else if (step.layout == array_layout::fixed) {
+    step.element_bits = bits_of(type);
+  }
+  return result;
+}
+
+std::optional<outcome> negotiate(cudf::column_view const& column,
+                                 column_metadata const& metadata,
+                                 ArrowSchema const& wanted,
+                                 column_path const& path)
+{
+  auto const type   = parse(wanted, path);
+  auto const& row   = *type.row;
+  auto const format = std::string_view{wanted.format};
+  auto const id     = column.type().id();
+  if (id == type_id::STRUCT && row.column == type_id::STRUCT &&
+      wanted.n_children != column.num_children()) {
+    fail_invalid(path,
+                 "a requested schema of " + std::to_string(wanted.n_children) + " fields found, " +
+                   std::to_string(column.num_children()) + " expected");
+  }
+  if (row.on_export == crossing::unsupported) { return std::nullopt; }
+  if (wanted.dictionary != nullptr) { return as_dictionary(column, wanted); }
+  if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, path); }
+
+  auto result = outcome{std::string{format}, plain_type(column, metadata, path).step};
+  if (holds_decimals(column.type()) && holds_decimals(type.column)) {
+    return as_decimal(std::move(result), metadata, type.column, first_number(format));
+  }
+  if (holds_timestamps(column.type()) && format.starts_with("td")) {
+    return as_date(std::move(result), metadata, row.column);
+  }
+  if (row.column != id) { return std::nullopt; }
+  if (holds_timestamps(column.type())) {
+    // Wall clocks and points in time are not each other, whatever the zone.
+    auto const zone = format.substr(row.format.size());
+    return zone.empty() == metadata.timezone.empty() ? std::optional{std::move(result)}
+                                                     : std::nullopt;
+  }
+  result.step.layout       = type.layout;
+  result.step.element_bits = type.element_bits;
+  if (format.starts_with("tt")) { result.step.check = value_check::time_of_day; }
+  if (format.starts_with("w:")) { result.step.trusted = false; }
+  auto const possible = (id != type_id::LIST || is_list_of(column, type.layout, format)) &&
+                        (type.layout != array_layout::views || is_on_host(column));
+  return possible ? std::optional{std::move(result)} : std::nullopt;
+}
+
+std::optional<outcome> restore(cudf::column_view const& column,
+                               column_metadata const& metadata,
+                               ArrowSchema const& origin,
+                               column_path const& path)
+{
+  auto const other_fields = column.type().id() == type_id::STRUCT &&
+                            has_children_of(origin, type_id::STRUCT, false) &&
+                            origin.n_children != column.num_children();
+  if (other_fields) { return std::nullopt; }
+  auto result = negotiate(column, metadata, origin, path);
+  if (!result || result->step.layout == array_layout::views ||
+      !holds_indices(column, result->step)) {
+    return std::nullopt;
+  }
+  result->step.check   = value_check::none;
+  result->step.trusted = true;
+  return result;
+}
+
+bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
+{
+  auto const format = std::string_view{schema.format == nullptr ? "" : schema.format};
+  if (parent == type_id::STRUCT) { return format == "+s"; }
+  if (format == "+m") { return is_map; }
+  return format.starts_with("+") && !format.starts_with("+s") && !format.starts_with("+u") &&
+         !format.starts_with("+r");
+}
+
+std::int64_t most_keys(cudf::type_id index)
+{
+  auto const type = cudf::data_type{index};
+  auto const bits = bits_of(type) - (cudf::is_signed(type) ? 1 : 0);
+  return bits > 31 ? std::numeric_limits<cudf::size_type>::max() : std::int64_t{1} << bits;
+}
+
+ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index)
+{
+  if (schema == nullptr || index >= schema->n_children || schema->children == nullptr) {
+    return nullptr;
+  }
+  return schema->children[index];
+}
+
+}  // namespace cudf_arrow_bridge::detail

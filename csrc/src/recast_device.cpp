@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recast_device.hpp"
+
+#include "convert_device.hpp"
+
+#include <cudf/aggregation.hpp>
+#include <cudf/binaryop.hpp>
+#include <cudf/copying.hpp>
+#include <cudf/dictionary/encode.hpp>
+#include <cudf/lists/count_elements.hpp>
+#include <cudf/lists/lists_column_view.hpp>
+#include <cudf/reduction.hpp>
+#include <cudf/scalar/scalar.hpp>
+#include <cudf/unary.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::device {
+namespace {
+
+cudf::column_view as_type(cudf::column_view const& column, cudf::data_type type)
+{
+  return {type,
+          column.size(),
+          column.head<void>(),
+          column.null_mask(),
+          column.null_count(),
+          column.offset()};
+}
+
+}  // namespace
+
+std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
+                                                placement const& where)
+{
+  return cudf::dictionary::encode(
+    column, cudf::data_type{cudf::type_id::INT32}, where.stream, where.mr);
+}
+
+std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
+                                          cudf::data_type type,
+                                          placement const& where)
+{ return cudf::cast(column, type, where.stream, where.mr); }
+
+value_range range_of(cudf::column_view const& column, placement const& where)
+{
+  auto const range = [&]<typename T>(cudf::data_type type) {
+    auto const [least, greatest] = cudf::minmax(as_type(column, type), where.stream, where.mr);
+    if (!least->is_valid(where.stream)) { return value_range{false, 0, 0}; }
+    using scalar = cudf::scalar_type_t<T>;
+    return value_range{true,
+                       static_cast<scalar const&>(*least).value(where.stream),
+                       static_cast<scalar const&>(*greatest).value(where.stream)};
+  };
+  if (column.is_empty()) { return {false, 0, 0}; }
+  switch (cudf::size_of(column.type())) {
+    case 4: return range.operator()<std::int32_t>(cudf::data_type{cudf::type_id::INT32});
+    case 8: return range.operator()<std::int64_t>(cudf::data_type{cudf::type_id::INT64});
+    default: return range.operator()<numeric::decimal128>(column.type());
+  }
+}
+
+bool has_whole_days(cudf::column_view const& column, placement const& where)
+{
+  auto const days =
+    cudf::cast(column, cudf::data_type{cudf::type_id::TIMESTAMP_DAYS}, where.stream, where.mr);
+  auto const rounded = cudf::cast(days->view(), column.type(), where.stream, where.mr);
+  auto const boolean = cudf::data_type{cudf::type_id::BOOL8};
+  auto const equal   = cudf::binary_operation(
+    column, rounded->view(), cudf::binary_operator::EQUAL, boolean, where.stream, where.mr);
+  auto const all = cudf::reduce(equal->view(),
+                                *cudf::make_all_aggregation<cudf::reduce_aggregation>(),
+                                boolean,
+                                where.stream,
+                                where.mr);
+  // Of no valid row, the answer is null.
+  return !all->is_valid(where.stream) ||
+         static_cast<cudf::numeric_scalar<bool> const&>(*all).value(where.stream);
+}
+
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, placement const& where)
+{
+  auto const counts =
+    cudf::lists::count_elements(cudf::lists_column_view{column}, where.stream, where.mr);
+  auto const range = device::range_of(counts->view(), where);
+  return !range.any || (range.least == size && range.greatest == size);
+}
+
+rmm::device_buffer pad_lists(cudf::column_view const& column,
+                             cudf::size_type size,
+                             placement const& where)
+{
+  auto const filler = cudf::list_scalar{cudf::column{cudf::data_type{cudf::type_id::UINT8},
+                                                     size,
+                                                     device::zeros(size, where),
+                                                     rmm::device_buffer{0, where.stream, where.mr},
+                                                     0},
+                                        true,
+                                        where.stream,
+                                        where.mr};
+  auto const valid  = cudf::is_valid(column, where.stream, where.mr);
+  auto padded       = cudf::copy_if_else(column, filler, valid->view(), where.stream, where.mr);
+  auto contents     = padded->release();
+  auto& elements    = contents.children[cudf::lists_column_view::child_column_index];
+  return std::move(*elements->release().data);
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

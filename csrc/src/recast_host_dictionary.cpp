@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_access.hpp"
+#include "recast_host.hpp"
+
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail::host {
+namespace {
+
+using bytes = std::string_view;
+
+/// The rows of a column as bytes: of a number, or of a string.
+class row_bytes {
+ public:
+  explicit row_bytes(cudf::column_view const& column) : begin_{column.offset()}
+  {
+    head_ = column.head<char>();
+    if (column.null_count() > 0) {
+      mask_ = reinterpret_cast<std::uint8_t const*>(column.null_mask());
+    }
+    if (column.type().id() != cudf::type_id::STRING) {
+      width_ = static_cast<std::int64_t>(cudf::size_of(column.type()));
+    } else if (column.num_children() > 0) {
+      auto const offsets = column.child(0);
+      large_             = offsets.type().id() == cudf::type_id::INT64;
+      offsets_           = offsets.head<std::byte>() + offsets.offset() * (large_ ? 8 : 4);
+    }
+  }
+
+  [[nodiscard]] bool is_valid(std::int64_t row) const
+  { return mask_ == nullptr || bit_at(mask_, begin_ + row); }
+
+  [[nodiscard]] bytes operator[](std::int64_t row) const
+  {
+    auto const first = width_ > 0 ? (begin_ + row) * width_ : offset_at(begin_ + row);
+    auto const last  = width_ > 0 ? first + width_ : offset_at(begin_ + row + 1);
+    return first == last ? bytes{} : bytes{head_ + first, static_cast<std::size_t>(last - first)};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t offset_at(std::int64_t index) const
+  { return large_ ? load<std::int64_t>(offsets_, index) : load<std::int32_t>(offsets_, index); }
+
+  char const* head_;
+  std::uint8_t const* mask_{nullptr};
+  void const* offsets_{nullptr};
+  std::int64_t width_{0};  ///< 0: strings
+  std::int64_t begin_;
+  bool large_{false};
+};
+
+template <typename T>
+std::unique_ptr<cudf::column> make_integers(cudf::type_id type,
+                                            std::vector<T> const& values,
+                                            placement const& where)
+{
+  auto const size = static_cast<std::int64_t>(values.size() * sizeof(T));
+  return std::make_unique<cudf::column>(cudf::data_type{type},
+                                        static_cast<cudf::size_type>(values.size()),
+                                        copy_bytes(values.data(), size, where),
+                                        rmm::device_buffer{0, where.stream, where.mr},
+                                        0);
+}
+
+/// One row for each entry, null where the entry has no data.
+std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
+                                        std::vector<bytes> const& entries,
+                                        rmm::device_buffer&& mask,
+                                        cudf::size_type null_count,
+                                        placement const& where)
+{
+  auto size     = std::int64_t{0};
+  auto offsets  = std::vector<std::int64_t>{0};
+  auto children = std::vector<std::unique_ptr<cudf::column>>{};
+  for (auto const& entry : entries) {
+    offsets.push_back(size += static_cast<std::int64_t>(entry.size()));
+  }
+  auto data = allocate(size, where);
+  auto* out = static_cast<char*>(data.data());
+  for (auto const& entry : entries) { out += entry.copy(out, entry.size()); }
+  if (type.id() == cudf::type_id::STRING) {
+    children.push_back(size > std::numeric_limits<std::int32_t>::max()
+                         ? make_integers(cudf::type_id::INT64, offsets, where)
+                         : make_integers(cudf::type_id::INT32,
+                                         std::vector<std::int32_t>(offsets.begin(), offsets.end()),
+                                         where));
+  }
+  return std::make_unique<cudf::column>(type,
+                                        static_cast<cudf::size_type>(entries.size()),
+                                        std::move(data),
+                                        std::move(mask),
+                                        null_count,
+                                        std::move(children));
+}
+
+}  // namespace
+
+std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
+                                                placement const& where)
+{
+  auto const rows = row_bytes{column};
+  auto known      = std::unordered_map<bytes, std::int32_t>{};
+  auto keys       = std::vector<bytes>{};
+  auto indices    = std::vector<std::int32_t>(static_cast<std::size_t>(column.size()));
+  for (std::int64_t row = 0; row < column.size(); ++row) {
+    if (!rows.is_valid(row)) { continue; }
+    auto const [found, added] = known.emplace(rows[row], static_cast<std::int32_t>(keys.size()));
+    if (added) { keys.push_back(found->first); }
+    indices[static_cast<std::size_t>(row)] = found->second;
+  }
+  auto children = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(make_integers(cudf::type_id::INT32, indices, where));
+  children.push_back(
+    make_rows(column.type(), keys, rmm::device_buffer{0, where.stream, where.mr}, 0, where));
+  auto mask = column.null_count() == 0
+                ? rmm::device_buffer{0, where.stream, where.mr}
+                : copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+  return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::DICTIONARY32},
+                                        column.size(),
+                                        rmm::device_buffer{0, where.stream, where.mr},
+                                        std::move(mask),
+                                        column.null_count(),
+                                        std::move(children));
+}
+
+}  // namespace cudf_arrow_bridge::detail::host

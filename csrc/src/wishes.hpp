@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "negotiate.hpp"
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
+
+#include <cudf/types.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cudf_arrow_bridge::detail {
+
+/// Two schemas that a column may leave with, each null where there is none.
+struct wishes {
+  ArrowSchema const* wanted;  ///< by whom the export is for
+  ArrowSchema const* origin;  ///< what an import made the column of
+
+  /// The wishes for the children of a column, of which a schema of another shape says nothing.
+  [[nodiscard]] wishes below(cudf::type_id parent, bool is_map = false) const
+  {
+    auto const fits = [=](ArrowSchema const* schema) {
+      return schema != nullptr && has_children_of(*schema, parent, is_map);
+    };
+    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr};
+  }
+
+  [[nodiscard]] wishes child(std::int64_t index) const
+  { return {child_schema(wanted, index), child_schema(origin, index)}; }
+
+  [[nodiscard]] std::string_view name(std::string_view own) const
+  {
+    auto const named = wanted != nullptr && wanted->name != nullptr && *wanted->name != '\0';
+    return named ? std::string_view{wanted->name} : own;
+  }
+
+  [[nodiscard]] bool is_nullable(bool own) const
+  { return wanted == nullptr ? own : (wanted->flags & ARROW_FLAG_NULLABLE) != 0; }
+
+  [[nodiscard]] wishes dictionary() const
+  {
+    return {wanted == nullptr ? nullptr : wanted->dictionary,
+            origin == nullptr ? nullptr : origin->dictionary};
+  }
+};
+
+/// What becomes of a level that somebody asked for.
+struct agreement {
+  bool met{true};       ///< the level and all below have the types that were asked for
+  bool changed{false};  ///< one of them has another type than it would have had
+  bool kept{true};      ///< all that came from an import leave as what they were
+
+  agreement& operator&=(agreement const& below)
+  {
+    met     = met && below.met;
+    changed = changed || below.changed;
+    kept    = kept && below.kept;
+    return *this;
+  }
+};
+
+/**
+ * @brief The metadata that a level leaves with, packed as the specification says; empty: none.
+ *
+ * What was asked for replaces what there is. An extension's name goes with the very type that it
+ * was given for, here and there.
+ *
+ * @throws std::invalid_argument for metadata beyond 2 GiB
+ *
+ * @param own The column's
+ * @param wanted Whose metadata counts; null: nobody's
+ * @param agreed What became of the level's type
+ */
+std::string agreed_metadata(key_value_metadata const& own,
+                            ArrowSchema const* wanted,
+                            agreement const& agreed);
+
+}  // namespace cudf_arrow_bridge::detail

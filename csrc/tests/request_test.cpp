@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/arrow_schema.hpp"
+#include "testing/columns.hpp"
+#include "testing/consumer.hpp"
+#include "testing/sample.hpp"
+
+#include <cudf_arrow_bridge/export.hpp>
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto num_rows = 60;
+
+unique_schema schema_of(char const* format)
+{
+  auto schema = unique_schema{};
+  ArrowSchemaInit(schema.get());
+  check(ArrowSchemaSetFormat(schema.get(), format));
+  schema->flags = ARROW_FLAG_NULLABLE;
+  return schema;
+}
+
+struct exported {
+  unique_schema schema;
+  unique_device_array array;
+};
+
+exported export_as(cudf::column_view const& column,
+                   column_metadata const& metadata,
+                   ArrowSchema const* requested)
+{
+  auto const schema = cudf_arrow_bridge::make_schema(column, metadata, requested);
+  auto const array = to_arrow_device(column, schema, nullptr, {}, stream(), host_memory_resource());
+  return {schema.to_arrow(), array.to_arrow()};
+}
+
+struct request_case {
+  char const* held;
+  char const* requested;
+  char const* met;
+};
+
+class Request : public ::testing::TestWithParam<request_case> {};
+
+TEST_P(Request, IsMetWhateverTheRows)
+{
+  auto const& [held, requested, met] = GetParam();
+  auto const type                    = flat(held);
+  auto const wanted                  = schema_of(requested);
+  for (auto const nulls : {0, 30, 100}) {
+    auto const values = samples(type, num_rows, nulls);
+    auto const column = make_column(type, values);
+    auto const found  = export_as(*column, {}, wanted.get());
+    EXPECT_STREQ(found.schema->format, met) << nulls;
+    EXPECT_EQ(found.array->array.length, num_rows);
+    EXPECT_STREQ(wanted->format, requested);  // borrowed, not taken
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types,
+                         Request,
+                         ::testing::Values(request_case{"string", "U", "U"},
+                                           request_case{"large_string", "u", "u"},
+                                           request_case{"string", "vu", "vu"},
+                                           request_case{"string", "i", "u"},
+                                           request_case{"int32", "l", "i"},
+                                           request_case{"bool8", "b", "b"}));
+
+TEST(Requests, LargeStringsHoldTheSameRows)
+{
+  auto const type   = flat("string");
+  auto const values = samples(type, num_rows, 30);
+  auto const column = make_column(type, values);
+  auto const found  = export_as(*column, {}, schema_of("U").get());
+  EXPECT_EQ(read_arrow(found.array->array, flat("large_string")), values);
+}
+
+TEST(Requests, StringsOfSlicesThatFitAreNarrowed)
+{
+  constexpr auto far = std::int64_t{1} << 40;
+  auto offsets       = std::vector<std::int64_t>{far, far + 1, far + 3};
+  auto children      = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(integers(cudf::type_id::INT64, offsets));
+  auto const text = std::string{"abc"};
+  // Where the offsets would count from, if there were as much text.
+  auto const* chars =
+    reinterpret_cast<char const*>(reinterpret_cast<std::uintptr_t>(text.data()) - far);
+  auto const strings = cudf::column_view{
+    cudf::data_type{cudf::type_id::STRING}, 2, chars, nullptr, 0, 0, {*children[0]}};
+  auto const found = export_as(strings, {}, schema_of("u").get());
+  EXPECT_EQ(read_arrow(found.array->array, flat("string")), (rows{{"a"}, {"bc"}}));
+}
+
+TEST(Requests, ReleasedSchemasAreRefused)
+{
+  auto const column = make_column(flat("int32"), {number(1)});
+  auto released     = ArrowSchema{};
+  released.format   = "i";
+  EXPECT_THROW((void)export_as(*column, {}, &released), std::invalid_argument);
+}
+
+TEST(Requests, UnknownFormatsAreRefused)
+{
+  auto const column = make_column(flat("int32"), {number(1)});
+  for (auto const* format : {"?", "", "d:", "+w:x"}) {
+    EXPECT_THROW((void)export_as(*column, {}, schema_of(format).get()), std::invalid_argument);
+  }
+}
+
+TEST(Requests, NullsAreRefusedWhereNoneAreWanted)
+{
+  auto const column = make_column(flat("int32"), {number(1), value{}});
+  auto wanted       = schema_of("i");
+  wanted->flags     = 0;
+  EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
+  auto const without = make_column(flat("int32"), {number(1)});
+  EXPECT_EQ(export_as(*without, {}, wanted.get()).schema->flags, 0);
+}
+
+TEST(Requests, SchemasAreOfTheirOwnColumns)
+{
+  auto const column = make_column(flat("int32"), {number(1)});
+  auto const other  = make_column(flat("int64"), {number(1)});
+  auto const schema = cudf_arrow_bridge::make_schema(*other, {});
+  EXPECT_THROW(
+    (void)to_arrow_device(column->view(), schema, nullptr, {}, stream(), host_memory_resource()),
+    std::invalid_argument);
+  EXPECT_THROW((void)to_arrow_device(
+                 column->view(), shared_schema{}, nullptr, {}, stream(), host_memory_resource()),
+               std::invalid_argument);
+}
+
+TEST(Origin, IsRestoredWithoutALookAtTheValues)
+{
+  auto const column   = make_column(flat("timestamp_ms"), {number(1)});  // within a day
+  auto const origin   = schema_of("tdm");
+  auto const metadata = column_metadata{.origin = origin.get()};
+  EXPECT_STREQ(export_as(*column, metadata, nullptr).schema->format, "tdm");
+  EXPECT_THROW((void)export_as(*column, {}, origin.get()), std::invalid_argument);
+}
+
+TEST(Origin, IsForgottenWhereTheTypeIsAnother)
+{
+  auto const column   = make_column(flat("int32"), {number(1)});
+  auto const origin   = schema_of("tdm");
+  auto metadata       = column_metadata{.origin = origin.get()};
+  metadata.metadata   = {{"ARROW:extension:name", "a.date"}, {"k", "v"}};
+  auto const found    = export_as(*column, metadata, nullptr);
+  auto extension_name = ArrowStringView{};
+  EXPECT_STREQ(found.schema->format, "i");
+  check(ArrowMetadataGetValue(
+    found.schema->metadata, ArrowCharView("ARROW:extension:name"), &extension_name));
+  EXPECT_EQ(extension_name.data, nullptr);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Arrow field the columns of a frame came from, so that they can leave as it again.
+
+cuDF has fewer types than Arrow: a date is a timestamp there, a map a list of structs. What a column
+was goes with its memory, level by level, through slices and into other frames. Whatever cuDF
+computes is new memory, and leaves as what cuDF made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pylibcudf as plc
+from cudf.core.column import ColumnBase
+
+from ._cudf_private import note_on_column, note_on_memory, noted_on_column, noted_on_memory
+from .metadata import (
+    BRIDGE_KEY,
+    EXTENSION_METADATA,
+    EXTENSION_NAME,
+    child_fields,
+    own_metadata,
+    storage,
+)
+
+__all__ = ["lasting_metadata", "origin_of", "recall", "remember"]
+
+
+def remember(column: ColumnBase, field: pa.Field) -> None:
+    """Keep what a column, and all below it, came from.
+
+    Parameters
+    ----------
+    column
+        The column as cuDF stores it.
+    field
+        The field it came with.
+    """
+    note_on_column(column, field)
+    _remember_memory(column.plc_column, field)
+
+
+def _remember_memory(column: plc.Column, field: pa.Field) -> None:
+    note_on_memory(column, field)
+    if pa.types.is_dictionary(storage(field.type)):
+        # Below its values; what a category's are, cuDF keeps in a column of its own.
+        (field,) = child_fields(field.type)
+    for child, child_field in zip(_arrow_children(column), child_fields(field.type), strict=False):
+        _remember_memory(child, child_field)
+
+
+def _arrow_children(column: plc.Column) -> list[plc.Column]:
+    children: list[plc.Column] = column.children()
+    if column.type().id() == plc.TypeId.LIST:
+        return children[1:]
+    return children if column.type().id() == plc.TypeId.STRUCT else []
+
+
+def recall(column: ColumnBase) -> pa.Field | None:
+    """Return the field that a column came with, if it is still what it was."""
+    return origin_of(column.plc_column, noted_on_column(column))
+
+
+def origin_of(column: plc.Column, inherited: pa.Field | None) -> pa.Field | None:
+    """Return the field that one level of a column came with.
+
+    Parameters
+    ----------
+    column
+        The level.
+    inherited
+        What to believe of a level without memory of its own: of a struct, or where there are no
+        rows.
+    """
+    has_memory, field = noted_on_memory(column)
+    return field if has_memory else inherited
+
+
+def lasting_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
+    """Return the metadata to export a column with again, its extension type's name included."""
+    metadata = dict(own_metadata(field))
+    metadata.pop(BRIDGE_KEY, None)
+    if metadata.get(EXTENSION_NAME) == b"pandas.interval":
+        # An interval says so by its dtype.
+        del metadata[EXTENSION_NAME]
+        metadata.pop(EXTENSION_METADATA, None)
+    return metadata
