@@ -301,11 +301,16 @@ def test_byte_offsets_count():
     assert rows(bridge.from_dlpack(producer, to="pylibcudf")) == [2, 3, 4, 5]
 
 
-def test_half_floats_are_no_column_yet():
-    producer = Producer(np.arange(3, dtype="float16"))
-    with pytest.raises(TypeError, match="halffloat"):
-        bridge.from_dlpack(producer, to="pylibcudf")
+@pytest.mark.parametrize("step", [1, 2])
+def test_half_floats_are_widened(step):
+    array = np.arange(6, dtype="float16")[::step]
+    producer = Producer(array)
+    column = bridge.from_dlpack(producer, to="pylibcudf")
+    assert column.type().id() == plc.TypeId.FLOAT32
+    assert rows(column) == array.tolist()
     assert producer.deleted == 1
+    with pytest.raises(ValueError, match="no copy is allowed"):
+        bridge.from_dlpack(array, copy=False)
 
 
 def test_a_capsule_is_used_once():

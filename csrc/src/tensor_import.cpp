@@ -224,7 +224,8 @@ bool can_adopt(tensor_view const& tensor, column_layout const& layout)
   auto const width   = static_cast<std::uintptr_t>(layout.type->bits / 8);
   auto const aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % width == 0;
   auto const upload  = tensor.location.device_type == ARROW_DEVICE_CPU && has_gpu();
-  return aligned && !upload && layout.is_contiguous();
+  auto const widened = layout.type->kind == element_kind::floating && layout.type->bits == 16;
+  return aligned && !upload && !widened && layout.is_contiguous();
 }
 
 /// Bools came as the small integers that they are stored as.
@@ -308,8 +309,8 @@ imported_tensor from_tensor(tensor_view const& tensor,
   if (policy == copy_policy::never && !can_adopt(tensor, layout)) {
     throw std::invalid_argument{
       "a tensor in " + to_string(tensor.location) +
-      " found, whose elements stand apart, crooked or in the wrong place for columns, and no copy "
-      "is allowed"};
+      " found, whose elements are too narrow, stand apart, crooked or in the wrong place for "
+      "columns, and no copy is allowed"};
   }
   auto const options = import_options{.copy = policy == copy_policy::always};
   auto result        = imported_tensor{
