@@ -66,10 +66,6 @@ auto pull(Stream& stream)
   }
 }
 
-ArrowArray const& array_of(unique_device_array const& array) { return array->array; }
-
-ArrowArray const& array_of(unique_array const& array) { return *array.get(); }
-
 class Stream : public ::testing::TestWithParam<shape> {};
 
 TEST_P(Stream, SlicesHoldAllRows)
@@ -105,9 +101,10 @@ TEST_P(Stream, ReadersTakeWhatExportsGive)
   EXPECT_EQ(found, whole.values);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Stream, ::testing::ValuesIn(nested_shapes()), [](auto const& info) {
-  return info.param.name;
-});
+INSTANTIATE_TEST_SUITE_P(Types,
+                         Stream,
+                         ::testing::ValuesIn(nested_shapes()),
+                         [](auto const& tested) { return tested.param.name; });
 
 TEST(Streams, SplitTables)
 {
