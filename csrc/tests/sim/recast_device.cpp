@@ -37,7 +37,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                });
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, where.stream, where.mr}
-                : copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+                : device::copy_bits({column.null_mask(), column.offset(), column.size()}, where);
   return std::make_unique<cudf::column>(
     type, column.size(), std::move(data), std::move(mask), column.null_count());
 }
