@@ -162,7 +162,7 @@ def test_a_child_outlives_the_release_of_its_parent(column):
     child = column.children[0]
     column.release()
     assert not child.is_released
-    assert read(child).equals(ARRAY.field(0))
+    assert read(child).equals(ARRAY.flatten()[0])
 
 
 def test_repr_names_rows_bytes_and_place(table):
