@@ -34,7 +34,8 @@ class deferred {
   /// Adds the work enqueued on `stream` so far to what must be done first; may wait for it.
   void pass(cuda::stream_ref stream) noexcept;
 
-  /// Destroys this object: now if nothing must be done first, else on a thread of the release queue's.
+  /// Destroys this object: now if nothing must be done first, else on a thread of the release
+  /// queue's.
   void finish() noexcept;
 
  private:
