@@ -12,7 +12,7 @@ import pytest
 import samples
 from hypothesis import given
 from peers import DeviceOnly, Producer, assert_same, column_from, forget_null_counts, read
-from test_hypothesis import NOT_SLOW, arrays, cut, slices
+from test_hypothesis import NOT_SLOW, arrays, cut, signed, slices
 
 import cudf_arrow_bridge as bridge
 
@@ -135,7 +135,7 @@ def test_clean_columns_arrive_as_they_are(type_, nulls):
 
 
 @NOT_SLOW
-@given(arrays(), slices(80))
+@given(arrays(signed), slices(80))
 def test_any_column_arrives_clean(array, steps):
     array = cut(array, [s for s in steps if s[0] + s[1] <= len(array)][:1])
     column = column_from(Producer(array))
