@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ._export import BatchSource, single_batch, slice_column, slice_table
+from ._export import BatchSource, single_batch, slice_parts
 from ._schema import Schema
 from ._stream_export import ExportedStream, StreamNotes
 from .batches import pieces
@@ -106,16 +106,4 @@ def _slices(
 ) -> tuple[BatchSource, tuple[Any, ...]]:
     parts = parts_of(obj, preserve_index, how.stream)
     size = max_rows or max(parts.num_rows, 1)
-    if parts.kind == "column":
-        column, field = parts.columns[0], parts.fields[0]
-        return slice_column(column, field, size, parts.owners, how), parts.labels
-    source = slice_table(
-        tuple(parts.columns),
-        parts.fields,
-        parts.num_rows,
-        parts.metadata,
-        size,
-        parts.owners,
-        how,
-    )
-    return source, parts.labels
+    return slice_parts(parts, size, how), parts.description.labels
