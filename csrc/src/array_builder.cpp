@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
 
+#include "child_column.hpp"
 #include "convert_dictionary.hpp"
 #include "export_checks.hpp"
 #include "negotiate.hpp"
@@ -44,18 +45,6 @@ void const* row(cudf::column_view const& column, std::int64_t index)
   auto const* head = column.head<std::byte>();
   return head == nullptr ? nullptr
                          : head + index * static_cast<std::int64_t>(cudf::size_of(column.type()));
-}
-
-cudf::column_view child_column(cudf::column_view const& column,
-                               cudf::size_type index,
-                               column_path const& path)
-{
-  if (index >= column.num_children()) {
-    fail_invalid(path,
-                 std::to_string(column.num_children()) + " children found, at least " +
-                   std::to_string(index + 1) + " expected");
-  }
-  return column.child(index);
 }
 
 bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
@@ -323,7 +312,7 @@ void array_builder::fill_struct(array_node& node,
                         : std::optional<bit_range>{mask_of(column, used_rows(rows))};
   for (cudf::size_type i = 0; i < column.num_children(); ++i) {
     auto const at         = static_cast<std::size_t>(i);
-    auto const child      = column.child(i);
+    auto const child      = child_column(column, i);
     auto const& field     = child_of(as, at);
     auto const child_path = column_path{path, field.name.c_str()};
     if (child.size() < begin + size) {

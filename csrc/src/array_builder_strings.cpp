@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
+#include "child_column.hpp"
 #include "recast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
@@ -35,9 +36,9 @@ bool has_null_bytes(cudf::column_view const& column,
                     column_rows const& rows,
                     placement const& where)
 {
-  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  auto const element = child_column(column, cudf::lists_column_view::child_column_index);
   if (element.null_count() == 0 || rows.used_size == 0) { return false; }
-  auto const offsets = column.child(cudf::lists_column_view::offsets_column_index);
+  auto const offsets = child_column(column, cudf::lists_column_view::offsets_column_index);
   auto const ends    = read_ends(
     offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), where);
   return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},
@@ -50,17 +51,17 @@ byte_data bytes_of(cudf::column_view const& column,
                    placement const& where)
 {
   if (column.type().id() == cudf::type_id::LIST) {
-    auto const element = column.child(cudf::lists_column_view::child_column_index);
+    auto const element = child_column(column, cudf::lists_column_view::child_column_index);
     if (has_null_bytes(column, rows, where)) {
       fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
     }
     auto const* head = element.head<std::byte>();
-    return {column.child(cudf::lists_column_view::offsets_column_index),
+    return {child_column(column, cudf::lists_column_view::offsets_column_index),
             head == nullptr ? nullptr : head + element.offset()};
   }
   auto offsets = std::optional<cudf::column_view>{};
   if (column.num_children() > 0) {
-    offsets = column.child(cudf::strings_column_view::offsets_column_index);
+    offsets = child_column(column, cudf::strings_column_view::offsets_column_index);
   }
   return {offsets, column.head<std::byte>()};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "negotiate.hpp"
 
+#include "child_column.hpp"
 #include "location_finder.hpp"
 #include "parsed_type.hpp"
 
@@ -28,7 +29,7 @@ column_metadata const& values_metadata(column_metadata const& metadata)
 bool has_large_offsets(cudf::column_view const& column)
 {
   return column.type().id() == type_id::STRING && column.num_children() > 0 &&
-         column.child(cudf::strings_column_view::offsets_column_index).type().id() ==
+         child_column(column, cudf::strings_column_view::offsets_column_index).type().id() ==
            type_id::INT64;
 }
 
@@ -86,18 +87,6 @@ array_layout plain_layout(cudf::column_view const& column)
   }
 }
 
-cudf::column_view child_of(cudf::column_view const& column,
-                           cudf::size_type index,
-                           column_path const& path)
-{
-  if (index >= column.num_children()) {
-    fail_invalid(path,
-                 std::to_string(column.num_children()) + " children found, at least " +
-                   std::to_string(index + 1) + " expected");
-  }
-  return column.child(index);
-}
-
 /// libcudf's traits throw for EMPTY.
 bool holds_decimals(cudf::data_type type)
 { return type.id() != type_id::EMPTY && cudf::is_fixed_point(type); }
@@ -139,7 +128,7 @@ std::optional<outcome> as_date(outcome result,
 bool is_list_of(cudf::column_view const& column, array_layout layout, std::string_view format)
 {
   if (column.num_children() != 2) { return false; }
-  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  auto const element = child_column(column, cudf::lists_column_view::child_column_index);
   if (format == "+m") {
     return element.type().id() == type_id::STRUCT && element.num_children() == 2;
   }
@@ -172,7 +161,7 @@ std::optional<outcome> decoded(cudf::column_view const& column,
                                ArrowSchema const& wanted,
                                column_path const& path)
 {
-  auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
+  auto const keys = child_column(column, cudf::dictionary_column_view::keys_column_index, path);
   if (keys.num_children() > 0 && keys.type().id() != type_id::STRING) { return std::nullopt; }
   auto result = negotiate(keys, values_metadata(metadata), wanted, path);
   if (result) {
@@ -186,7 +175,7 @@ std::optional<outcome> decoded(cudf::column_view const& column,
 bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
   if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
-  auto const keys = column.child(cudf::dictionary_column_view::keys_column_index).size();
+  auto const keys = child_column(column, cudf::dictionary_column_view::keys_column_index).size();
   return keys <= most_keys(step.index);
 }
 
@@ -212,10 +201,11 @@ outcome plain_type(cudf::column_view const& column,
   auto result     = outcome{{}, {.column = type, .layout = plain_layout(column)}};
   auto& step      = result.step;
   if (type.id() == type_id::DICTIONARY32) {
-    auto const indices = child_of(column, cudf::dictionary_column_view::indices_column_index, path);
-    step.index         = indices.type().id();
-    step.element_bits  = bits_of(indices.type());
-    result.format      = export_row(step.index).format;
+    auto const indices =
+      child_column(column, cudf::dictionary_column_view::indices_column_index, path);
+    step.index        = indices.type().id();
+    step.element_bits = bits_of(indices.type());
+    result.format     = export_row(step.index).format;
     return result;
   }
   result.format = export_row(type.id(), has_large_offsets(column)).format;
@@ -280,6 +270,7 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
 std::optional<outcome> restore(cudf::column_view const& column,
                                column_metadata const& metadata,
                                ArrowSchema const& origin,
+                               bool exact,
                                column_path const& path)
 {
   auto const other_fields = column.type().id() == type_id::STRUCT &&
@@ -287,7 +278,7 @@ std::optional<outcome> restore(cudf::column_view const& column,
                             origin.n_children != column.num_children();
   if (other_fields) { return std::nullopt; }
   auto result = negotiate(column, metadata, origin, path);
-  if (!result || result->step.layout == array_layout::views ||
+  if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
     return std::nullopt;
   }

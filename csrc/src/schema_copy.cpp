@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "schema_tree.hpp"
+#include "structure.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
@@ -28,13 +29,6 @@ char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
   return is_list ? "[]" : child.name;
 }
 
-void check_usable(ArrowSchema const& schema, column_path const& path)
-{
-  if (schema.release == nullptr || schema.format == nullptr) {
-    fail_invalid(path, "a schema that was released, or has no format, found");
-  }
-}
-
 std::size_t add_nodes(schema_tree& tree, std::size_t count)
 {
   auto const first = tree.nodes.size();
@@ -42,9 +36,8 @@ std::size_t add_nodes(schema_tree& tree, std::size_t count)
   return first;
 }
 
-void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema, column_path const& path)
+void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema)
 {
-  check_usable(schema, path);
   {
     auto& node  = tree.nodes[index];  // until nodes are added
     node.format = text(schema.format);
@@ -59,14 +52,11 @@ void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema, colum
   auto const first               = add_nodes(tree, count);
   tree.nodes[index].first_child  = first;
   tree.nodes[index].num_children = count;
-  for (std::size_t i = 0; i < count; ++i) {
-    auto const& child = *schema.children[i];
-    copy(tree, first + i, child, column_path{path, step_to(schema, child)});
-  }
+  for (std::size_t i = 0; i < count; ++i) { copy(tree, first + i, *schema.children[i]); }
   if (schema.dictionary != nullptr) {
     auto const values            = add_nodes(tree, 1);
     tree.nodes[index].dictionary = values;
-    copy(tree, values, *schema.dictionary, path);
+    copy(tree, values, *schema.dictionary);
   }
 }
 
@@ -98,8 +88,6 @@ class comparison {
   /// What must be the same at any level, the top included.
   void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
   {
-    check_usable(expected, path);
-    check_usable(found, path);
     check_same("the Arrow format", expected.format, found.format, path);
     for (auto const* key : {"ARROW:extension:name", "ARROW:extension:metadata"}) {
       check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
@@ -148,13 +136,18 @@ class comparison {
 
 shared_schema copy_schema(ArrowSchema const& schema)
 {
+  detail::check_structure(schema, nullptr, column_path{});
   auto tree = std::make_shared<schema_tree>();
   add_nodes(*tree, 1);
-  copy(*tree, 0, schema, column_path{});
+  copy(*tree, 0, schema);
   return shared_schema{std::move(tree)};
 }
 
 void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
-{ comparison{any_nullability}.check(expected, found, column_path{}); }
+{
+  detail::check_structure(expected, nullptr, column_path{});
+  detail::check_structure(found, nullptr, column_path{});
+  comparison{any_nullability}.check(expected, found, column_path{});
+}
 
 }  // namespace cudf_arrow_bridge

@@ -97,8 +97,9 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  * width or precision; names, nullability and metadata always. What cannot be met comes as it is.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold; for a request that contradicts the specification, has
- *   another number of fields, or gives a field the name of another one
+ *   that the decimal's width cannot hold; for a request that contradicts the specification, goes
+ *   beyond the bounds of imports, has another number of fields, or gives a field the name of
+ *   another one
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read
@@ -134,7 +135,8 @@ make_schema(cudf::table_view const& table,
 /**
  * @brief A copy of anybody's schema, to be handed out any number of times.
  *
- * @throws std::invalid_argument if the schema was released or lacks a format
+ * @throws std::invalid_argument if the schema was released, contradicts itself or goes beyond the
+ *   bounds of imports
  *
  * @param schema Schema to copy; only read
  */
@@ -147,7 +149,8 @@ make_schema(cudf::table_view const& table,
  * the name and flags of the top level, may differ; a column that may hold no nulls fits where one
  * that may is expected.
  *
- * @throws std::invalid_argument that names the first column that differs
+ * @throws std::invalid_argument that names the first column that differs, or for a schema that
+ *   `copy_schema` would not take
  *
  * @param expected Schema of the stream
  * @param found Schema of the batch

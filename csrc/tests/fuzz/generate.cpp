@@ -223,6 +223,9 @@ void generate(tree& target)
   auto const length = target.random.percent(10) ? 0 : 1 + target.random.below(40);
   (void)generator{target}.make({length, true, static_cast<int>(target.random.below(4))});
   target.num_levels = std::ssize(target.nodes);
+  // For whoever wants to put something between two nodes.
+  target.spare                = &target.add_node();
+  target.spare->schema.format = target.pool.text("n");
 }
 
 void generate_extreme(tree& target)

@@ -31,7 +31,7 @@ class reader {
       return row(*view.dictionary, ArrowArrayViewGetIntUnsafe(&view, i));
     }
     switch (view.storage_type) {
-      case NANOARROW_TYPE_HALF_FLOAT:
+      case NANOARROW_TYPE_HALF_FLOAT: out_.half(load<std::uint16_t>(view, 1, i)); return true;
       case NANOARROW_TYPE_FLOAT:
       case NANOARROW_TYPE_DOUBLE: out_.real(ArrowArrayViewGetDoubleUnsafe(&view, i)); return true;
       case NANOARROW_TYPE_DECIMAL32: return number<std::int32_t>(view, i);
