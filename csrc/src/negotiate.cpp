@@ -162,7 +162,10 @@ std::optional<outcome> decoded(cudf::column_view const& column,
                                column_path const& path)
 {
   auto const keys = child_column(column, cudf::dictionary_column_view::keys_column_index, path);
-  if (keys.num_children() > 0 && keys.type().id() != type_id::STRING) { return std::nullopt; }
+  if (keys.type().id() == type_id::LIST || keys.type().id() == type_id::STRUCT ||
+      keys.type().id() == type_id::DICTIONARY32) {
+    return std::nullopt;
+  }
   auto result = negotiate(keys, values_metadata(metadata), wanted, path);
   if (result) {
     result->step.column = column.type();

@@ -125,7 +125,7 @@ class generator {
         break;
       }
       case layout::run_end: {
-        auto const num_runs = end == 0 ? 0 : 1 + random_.below(std::min<std::int64_t>(end, 8));
+        auto const num_runs = 1 + random_.below(std::clamp<std::int64_t>(end, 1, 8));
         auto& ends          = make_integers(random_.pick(run_end_formats), num_runs);
         set_children(made, {&ends, &make({ends.array.length, true, wanted.depth - 1})});
         break;
