@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ._export import BatchSource, single_batch, slice_column, slice_table
+from ._export import BatchSource, single_batch, slice_parts
 from ._schema import Schema
 from ._stream_export import ExportedStream, StreamNotes
 from .batches import pieces
-from .device_array import DeviceArray, with_method
+from .device_array import DeviceArray, as_capsule
 from .device_array_stream import DeviceArrayStream
 from .exporting import ExportOptions, parts_of
 from .streams import resolve_stream
@@ -72,7 +72,7 @@ def to_arrow_device_stream(
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
     how = ExportOptions(resolve_stream(stream), compact, device_type == "cuda")
-    expected = None if schema is None else Schema.copy_of(with_method(schema).__arrow_c_schema__())
+    expected = None if schema is None else Schema.copy_of(as_capsule(schema))
     notes = StreamNotes()
     sources = _sources(pieces(source, how.stream), max_rows, preserve_index, how, notes)
     return DeviceArrayStream(ExportedStream(sources, notes, expected))
@@ -106,16 +106,4 @@ def _slices(
 ) -> tuple[BatchSource, tuple[Any, ...]]:
     parts = parts_of(obj, preserve_index, how.stream)
     size = max_rows or max(parts.num_rows, 1)
-    if parts.kind == "column":
-        column, field = parts.columns[0], parts.fields[0]
-        return slice_column(column, field, size, parts.owners, how), parts.labels
-    source = slice_table(
-        tuple(parts.columns),
-        parts.fields,
-        parts.num_rows,
-        parts.metadata,
-        size,
-        parts.owners,
-        how,
-    )
-    return source, parts.labels
+    return slice_parts(parts, size, how), parts.description.labels

@@ -20,6 +20,12 @@ using detail::schema_tree;
 
 std::string_view text(char const* value) { return value == nullptr ? "" : value; }
 
+std::string_view metadata_of(ArrowSchema const& schema)
+{
+  if (schema.metadata == nullptr) { return {}; }
+  return {schema.metadata, static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata))};
+}
+
 /// What a child is called in the paths of errors.
 char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
 {
@@ -39,14 +45,11 @@ std::size_t add_nodes(schema_tree& tree, std::size_t count)
 void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema)
 {
   {
-    auto& node  = tree.nodes[index];  // until nodes are added
-    node.format = text(schema.format);
-    node.name   = text(schema.name);
-    node.flags  = schema.flags;
-    if (schema.metadata != nullptr) {
-      node.metadata.assign(schema.metadata,
-                           static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata)));
-    }
+    auto& node    = tree.nodes[index];  // until nodes are added
+    node.format   = text(schema.format);
+    node.name     = text(schema.name);
+    node.flags    = schema.flags;
+    node.metadata = metadata_of(schema);
   }
   auto const count               = static_cast<std::size_t>(schema.n_children);
   auto const first               = add_nodes(tree, count);
@@ -148,6 +151,20 @@ void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bo
   detail::check_structure(expected, nullptr, column_path{});
   detail::check_structure(found, nullptr, column_path{});
   comparison{any_nullability}.check(expected, found, column_path{});
+}
+
+bool equal_schemas(ArrowSchema const& one, ArrowSchema const& other)
+{
+  if (text(one.format) != text(other.format) || text(one.name) != text(other.name) ||
+      one.flags != other.flags || metadata_of(one) != metadata_of(other) ||
+      one.n_children != other.n_children ||
+      (one.dictionary == nullptr) != (other.dictionary == nullptr)) {
+    return false;
+  }
+  for (std::int64_t i = 0; i < one.n_children; ++i) {
+    if (!equal_schemas(*one.children[i], *other.children[i])) { return false; }
+  }
+  return one.dictionary == nullptr || equal_schemas(*one.dictionary, *other.dictionary);
 }
 
 }  // namespace cudf_arrow_bridge

@@ -7,6 +7,7 @@
 #include <cudf/utilities/error.hpp>
 
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <numeric>
 

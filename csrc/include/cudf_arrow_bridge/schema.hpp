@@ -161,6 +161,15 @@ CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
                                                 ArrowSchema const& found,
                                                 bool any_nullability = false);
 
+/**
+ * @brief Compares all that two schemas say: types, names, flags and metadata at every level.
+ *
+ * @param one Schema that has been found to be sound, by an import say
+ * @param other Another
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool equal_schemas(ArrowSchema const& one,
+                                                          ArrowSchema const& other);
+
 /// One C struct of the schema that `make_schema` makes, which throws likewise.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
 to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
