@@ -33,14 +33,10 @@ class provider {
     if (array->n_children > 0 && (schema->children == nullptr || array->children == nullptr)) {
       return true;
     }
-    if (array->n_children > std::ssize(owner.arrays)) {
+    if (array->n_children > std::ssize(owner.arrays) ||
+        schema->n_children > std::ssize(node::of(schema).schemas)) {
       return array->n_children >= nearest_refused;
     }
-    if (array->length < 0 || array->offset < 0 || (depth == 0 && array->length >= max_rows) ||
-        array->offset > max_end - array->length) {
-      return true;
-    }
-    auto const format = parse_format(schema->format);
     for (std::int64_t i = 0; i < array->n_children; ++i) {
       if (!walk(schema->children[i], array->children[i], depth + 1)) { return false; }
     }
@@ -48,7 +44,11 @@ class provider {
         !walk(schema->dictionary, array->dictionary, depth + 1)) {
       return false;
     }
-    return check(format, *schema, *array);
+    if (array->length < 0 || array->offset < 0 || (depth == 0 && array->length >= max_rows) ||
+        array->offset > max_end - array->length) {
+      return true;
+    }
+    return check(parse_format(schema->format), *schema, *array);
   }
 
   [[nodiscard]] bool changed() const { return changed_; }

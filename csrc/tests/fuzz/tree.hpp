@@ -26,6 +26,7 @@ struct node {
 
   /// @return The node that a struct of a tree is part of
   static node& of(ArrowArray* array);
+  static node& of(ArrowSchema* schema);
 };
 
 /// What can be said of a node and undone: all that a mutation may change.
