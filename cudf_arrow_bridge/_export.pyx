@@ -223,11 +223,11 @@ cdef class BatchSource:
     """Batches for a stream: `cudf_arrow_bridge::batch_source` as Python sees it."""
 
 
-def slice_parts(parts, size_type max_rows, how) -> BatchSource:
-    """Split `Parts` into batches that are exported when they are asked for."""
+def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
+    """Split `Parts` into batches that are exported, likewise, when they are asked for."""
     cdef BatchSource result = BatchSource.__new__(BatchSource)
     cdef ExportCall call = ExportCall(parts, how)
-    cdef shared_schema schema = schema_of(parts, None)
+    cdef shared_schema schema = schema_of(parts, requested)
     cdef table_view table
     cdef column_view column
     if parts.kind == "table":

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from ._export import BatchSource, single_batch, slice_parts
 from ._schema import Schema
@@ -16,6 +17,8 @@ from .exporting import ExportOptions, parts_of
 from .streams import resolve_stream
 
 __all__ = ["to_arrow_device_stream"]
+
+Made = TypeVar("Made")
 
 
 def to_arrow_device_stream(
@@ -85,25 +88,42 @@ def _sources(
     how: ExportOptions,
     notes: StreamNotes,
 ) -> Iterator[BatchSource]:
-    first = True
     for obj in objects:
-        if isinstance(obj, DeviceArray) and (max_rows is None or len(obj) <= max_rows):
-            schema = Schema.copy_of(obj.__arrow_c_schema__())
-            source, labels = single_batch(schema, obj._array), obj._labels
-            notes.stream = obj._array.stream
-        else:
-            source, labels = _slices(obj, max_rows, preserve_index, how)
-            notes.stream = how.stream
-        if first:
-            notes.labels, first = labels, False
+        source, labels = _source(obj, max_rows, preserve_index, how, notes)
+        if not notes.started:
+            notes.labels, notes.started = labels, True
         # A generator's frame would hold on to what the consumer may have let go.
         del obj
         yield source
 
 
-def _slices(
-    obj: Any, max_rows: int | None, preserve_index: bool | None, how: ExportOptions
+def _source(
+    obj: Any,
+    max_rows: int | None,
+    preserve_index: bool | None,
+    how: ExportOptions,
+    notes: StreamNotes,
 ) -> tuple[BatchSource, tuple[Any, ...]]:
+    if isinstance(obj, DeviceArray) and (max_rows is None or len(obj) <= max_rows):
+        obj = _as_requested(obj.as_requested, notes)
+        schema = Schema.copy_of(obj.__arrow_c_schema__())
+        notes.stream = obj._array.stream
+        return single_batch(schema, obj._array), obj._labels
+    notes.stream = how.stream
     parts = parts_of(obj, preserve_index, how.stream)
     size = max_rows or max(parts.num_rows, 1)
-    return slice_parts(parts, size, how), parts.description.labels
+    source = _as_requested(partial(slice_parts, parts, size, how), notes)
+    return source, parts.description.labels
+
+
+def _as_requested(make: Callable[[object | None], Made], notes: StreamNotes) -> Made:
+    """Make batches the way that the consumer asks for; the first say whether there is one."""
+    if notes.requested is None:
+        return make(None)
+    try:
+        return make(notes.requested.__arrow_c_schema__())
+    except ValueError as error:
+        if notes.started:
+            raise
+        notes.refusal, notes.requested = error, None
+        return make(None)

@@ -92,7 +92,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 placement const& where)
 {
-  if (dictionary.is_empty()) { return cudf::empty_like(child_column(dictionary, 1)); }
+  if (dictionary.is_empty()) { return cudf::empty_like(child_of(dictionary, 1)); }
   auto const view = cudf::dictionary_column_view{dictionary};
   return view.keys().has_nulls() ? gather_values(dictionary, view, where)
                                  : cudf::dictionary::decode(view, where.stream, where.mr);

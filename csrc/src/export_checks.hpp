@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an export must find out of a column's rows before they leave as somebody asked for.
+/// What an export must find out of a column before it leaves as it is, or as somebody asked for.
 #pragma once
 
 #include "convert.hpp"

@@ -77,7 +77,7 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
 bool has_nonempty_nulls(cudf::column_view const& column)
 {
   if (column.num_children() == 0) { return false; }  // libcudf's column of no strings
-  auto const offsets = child_column(column, 0);
+  auto const offsets = child_of(column, 0);
   return offsets.type().id() == cudf::type_id::INT64
            ? has_nonempty_nulls<std::int64_t>(column, offsets.head<void>())
            : has_nonempty_nulls<std::int32_t>(column, offsets.head<void>());

@@ -25,11 +25,11 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   switch (column.type().id()) {
     case cudf::type_id::LIST:
       if (column.num_children() != 2) { fail_invalid(path, "a LIST column without its element"); }
-      return {detail::child_column(column, 1)};
+      return {detail::child_of(column, 1)};
     case cudf::type_id::STRUCT: return {column.child_begin(), column.child_end()};
     case cudf::type_id::DICTIONARY32:
       if (column.num_children() != 2) { fail_invalid(path, "a DICTIONARY32 column without keys"); }
-      return {detail::child_column(column, cudf::dictionary_column_view::keys_column_index)};
+      return {detail::child_of(column, cudf::dictionary_column_view::keys_column_index)};
     default: return {};
   }
 }
@@ -154,6 +154,7 @@ class schema_builder {
         index, children, metadata.children, below, is_map ? level::map : level::element, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
+    tree_->nodes[index].step.shared_bits  = detail::shared_bits(step);
     tree_->nodes[index].metadata = detail::agreed_metadata(metadata.metadata, asked.wanted, agreed);
     return agreed;
   }

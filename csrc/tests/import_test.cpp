@@ -127,8 +127,9 @@ TEST(ImportAddresses, OfASliceAreTheProducersShifted)
     auto const type   = struct_of({flat("int64"), flat("string"), list_of(flat("int8"))});
     auto const values = samples(type, 40, 30);
     tracked source{produce(type, values, slices_of({{before, 2}, {}}, false))};
-    auto const from   = source.array->array;
-    auto const column = import_array(type, source.array);
+    auto const from = source.array->array;
+    // The children hold values where the struct is null.
+    auto const column = import_array(type, source.array, {.sanitize = false});
     auto const view   = column.view();
     auto const first  = before - kept;  // rows before the word of the mask are left out
     EXPECT_EQ(view.offset(), kept);
@@ -144,6 +145,18 @@ TEST(ImportAddresses, OfASliceAreTheProducersShifted)
     EXPECT_EQ(view.child(2).child(1).head<std::byte>(),
               bytes_of(fields[2]->children[0]->buffers[1]));
   }
+}
+
+TEST(ImportAddresses, OfValuesStayWhereTheirMaskIsRewritten)
+{
+  auto const type = struct_of({flat("int64"), flat("int8")});
+  tracked source{produce(type, samples(type, 40, 30), slices_of({{32, 2}, {}}, false))};
+  auto const& fields     = source.array->array.children;
+  auto const* const mask = bytes_of(fields[0]->buffers[0]);
+  auto const* const data = bytes_of(fields[0]->buffers[1]);
+  auto const column      = import_array(type, source.array);
+  EXPECT_NE(bytes_of(column.view().child(0).null_mask()), mask + 4);
+  EXPECT_EQ(column.view().child(0).head<std::byte>(), data + 32 * 8);
 }
 
 TEST(ImportAddresses, WithoutAMaskNothingIsKeptBeforeTheSlice)

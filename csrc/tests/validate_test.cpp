@@ -141,7 +141,7 @@ TEST_F(Validate, RefusesSchemasThatAreNone)
 {
   auto const cases = std::vector<spoiled_schema>{
     {{1, 0, 0}, [](auto& s) { s.format = "?"; }, "orders.f1[].f0", "?"},
-    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "no format"},
+    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "without a format string"},
     {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "released"},
     {{}, [](auto& s) { s.n_children = 2; }, "orders", "3 children found, 2 expected"},
     {{}, [](auto& s) { s.children = nullptr; }, "orders", "3 children, and no pointers"},

@@ -135,8 +135,8 @@ make_schema(cudf::table_view const& table,
 /**
  * @brief A copy of anybody's schema, to be handed out any number of times.
  *
- * @throws std::invalid_argument if the schema was released, contradicts itself or goes beyond the
- *   bounds of imports
+ * @throws std::invalid_argument if the schema cannot be walked: it was released, say, or lacks a
+ *   format
  *
  * @param schema Schema to copy; only read
  */
@@ -149,10 +149,9 @@ make_schema(cudf::table_view const& table,
  * the name and flags of the top level, may differ; a column that may hold no nulls fits where one
  * that may is expected.
  *
- * @throws std::invalid_argument that names the first column that differs, or for a schema that
- *   `copy_schema` would not take
+ * @throws std::invalid_argument that names the first column that differs, or cannot be walked
  *
- * @param expected Schema of the stream
+ * @param expected Schema of the stream, known to be sound
  * @param found Schema of the batch
  * @param any_nullability Let it pass, too, that only the batch may hold nulls: for readers of
  *   schemas whose producers derive it from the data

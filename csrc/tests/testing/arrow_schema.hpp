@@ -29,7 +29,7 @@ inline void fill_schema(ArrowSchema* schema, shape const& type, std::string cons
     check(ArrowSchemaAllocateChildren(schema, 2));
     ArrowSchemaInit(schema->children[0]);
     ArrowSchemaInit(schema->children[1]);
-    fill_schema(schema->children[0], {cudf::type_id::INT64, "", type.run_ends, 0, {}}, "run_ends");
+    fill_schema(schema->children[0], ends_of_runs(type), "run_ends");
     fill_schema(schema->children[1], values_of_runs(type), "values");
     return;
   }

@@ -33,6 +33,8 @@ inline void append(ArrowArray* array, shape const& type, value const& v)
   switch (type.id) {
     case cudf::type_id::LIST: {
       auto bytes = std::vector<std::uint8_t>{};
+      // nanoarrow copies from the address that it is given, even where there is nothing to copy.
+      bytes.reserve(1);
       for (auto const& item : v.items()) {
         bytes.push_back(static_cast<std::uint8_t>(item.number()));
       }
@@ -132,8 +134,7 @@ inline void build_runs(
     } while (i < most && all[i] == kept.back());
     ends.push_back(number(static_cast<__int128_t>(i)));
   }
-  build(
-    array->children[0], {cudf::type_id::INT64, "", type.run_ends, 0, {}}, ends, slices, level + 1);
+  build(array->children[0], ends_of_runs(type), ends, slices, level + 1);
   build(array->children[1], values_of_runs(type), kept, slices, level + 1);
 }
 

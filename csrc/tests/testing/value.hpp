@@ -162,6 +162,15 @@ inline shape runs_of(shape values, std::string run_ends = "i")
   return values;
 }
 
+/// The integers that say where the runs of a type end.
+inline shape ends_of_runs(shape const& type)
+{
+  auto const id = type.run_ends == "s"   ? cudf::type_id::INT16
+                  : type.run_ends == "i" ? cudf::type_id::INT32
+                                         : cudf::type_id::INT64;
+  return {id, "", type.run_ends, 0, {}};
+}
+
 /// The values of runs.
 inline shape values_of_runs(shape type)
 {
