@@ -172,6 +172,13 @@ EXTENSIONS = {
     "map": (pa.array([[("k", b"v")], None], pa.map_(pa.string(), pa.binary())), "a.map"),
     "struct": (pa.array([{"a": NOON}, None], pa.struct([("a", pa.time32("s"))])), "a.struct"),
     "string": (pa.array(["{}", None], pa.large_string()), "a.json"),
+    "string view": (pa.array(["{}", None, "x" * 20], pa.string_view()), "a.json"),
+    "binary view": (pa.array([b"x" * 20, None], pa.binary_view()), "a.blob"),
+    "list of views": (pa.array([["x" * 20], None], pa.list_(pa.string_view())), "a.text"),
+    "struct of views": (
+        pa.array([{"a": "x" * 20}, None], pa.struct([("a", pa.string_view())])),
+        "a.label",
+    ),
 }
 
 
@@ -190,6 +197,39 @@ def test_extensions_that_pyarrow_knows():
     array = pa.ExtensionArray.from_storage(pa.uuid(), storage)
     found = left(bridge.from_arrow_device(batch_of(array)))
     assert found["x"].equals(array)
+
+
+class Label(pa.ExtensionType):
+    """Insists on its storage."""
+
+    def __init__(self):
+        super().__init__(pa.string_view(), "tests.label")
+
+    def __arrow_ext_serialize__(self):
+        return b"en"
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        assert (storage_type, serialized) == (pa.string_view(), b"en")
+        return cls()
+
+
+@pytest.fixture
+def label():
+    pa.register_extension_type(Label())
+    yield Label()
+    pa.unregister_extension_type("tests.label")
+
+
+@pytest.mark.parametrize("values", [["a", None, "b" * 30], []])
+def test_extensions_over_views_leave_as_views(label, values):
+    array = pa.ExtensionArray.from_storage(label, pa.array(values, pa.string_view()))
+    found = left(bridge.from_arrow_device(batch_of(array)))
+    assert found["x"].equals(array)
+    again = left(bridge.from_arrow_device(found))
+    assert again["x"].equals(array)
+    plain = left(bridge.from_arrow_device(batch_of(array.storage)))
+    assert plain["x"].type == pa.string()
 
 
 def test_an_extension_inside_a_list():

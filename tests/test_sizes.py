@@ -134,6 +134,23 @@ def test_more_elements_than_a_column_has_are_refused_with_a_way_out(make):
     assert "stream of smaller arrays" in message
 
 
+def test_elements_whose_sum_no_number_holds_are_refused_with_a_way_out():
+    """Nulls take no memory, so that there may be any number of them."""
+    many = 2**57
+    array = pa.array([[None]] * 90, pa.large_list_view(pa.null()))
+    offsets, sizes = np.zeros(90, "int64"), np.full(90, many, "int64")
+
+    def edit(schema, array):
+        node = array.array
+        node.buffers[1] = offsets.ctypes.data
+        node.buffers[2] = sizes.ctypes.data
+        elements = node.children[0].contents
+        elements.length = elements.null_count = many
+
+    message = refused(OverflowError, Producer(array, edit))
+    assert "stream of smaller arrays" in message
+
+
 @pytest.mark.parametrize("far", FAR)
 def test_large_lists_far_inside_their_elements(far):
     elements = samples.values(pa.string(), 9, "some")

@@ -185,6 +185,29 @@ def test_rows_outside_a_slice_are_not_looked_at():
 
 
 @pytest.mark.parametrize("validate", ["minimal", "full"])
+@pytest.mark.parametrize("garbage", [-5, 2**30])
+@pytest.mark.parametrize(
+    "type_", [pa.string(), pa.large_string(), pa.binary(), pa.large_list(pa.int8())], ids=str
+)
+def test_offsets_before_a_slice_may_be_anything(type_, garbage, validate):
+    """Below a null that is not empty, whose removal reads all rows that were kept."""
+    rows = [[i] if pa.types.is_large_list(type_) else "abc" for i in range(50)]
+    whole = pa.array(rows, type_)
+    width = "int64" if str(type_).startswith("large") else "int32"
+    offsets = np.frombuffer(whole.buffers()[1], width).copy()
+    offsets[33:36] = garbage
+    bits = np.full(8, 0xFF, "uint8")
+    bits[5] = 0xF7  # row 43
+    children = [whole.values] if pa.types.is_large_list(type_) else []
+    data = whole.buffers()[2:] if not children else []
+    array = raw(type_, [bits, offsets, *data], 10, children, offset=40)
+    column = column_from(array, validate=validate)
+    expected = [None if i == 3 else row for i, row in enumerate(whole.to_pylist()[40:])]
+    found = pa.array(bridge.to_arrow_device(column, requested_schema=pa.field("", type_)))
+    assert found.to_pylist() == expected
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
 def test_runs_that_end_too_early(validate):
     """Looked up in any case."""
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
 
+#include "child_column.hpp"
 #include "convert_dictionary.hpp"
 #include "export_checks.hpp"
 #include "negotiate.hpp"

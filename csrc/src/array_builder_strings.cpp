@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
-#include "export_checks.hpp"
+#include "child_column.hpp"
 #include "recast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
@@ -37,9 +37,9 @@ bool has_null_bytes(cudf::column_view const& column,
                     column_rows const& rows,
                     placement const& where)
 {
-  auto const& element = column.child_begin()[cudf::lists_column_view::child_column_index];
+  auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
   if (element.null_count() == 0 || rows.used_size == 0) { return false; }
-  auto const& offsets = column.child_begin()[cudf::lists_column_view::offsets_column_index];
+  auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
   auto const ends     = read_ends(
     offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), where);
   return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},

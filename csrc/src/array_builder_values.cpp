@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
-#include "export_checks.hpp"
+#include "child_column.hpp"
 #include "negotiate.hpp"
 
 #include <cudf/dictionary/dictionary_column_view.hpp>

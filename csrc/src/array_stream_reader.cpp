@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvtx.hpp"
+#include "utf8.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
@@ -27,7 +28,8 @@ void check(int code, Stream* stream)
 {
   if (code == 0) { return; }
   auto const* message = stream->get_last_error(stream);
-  throw stream_error{code, message == nullptr ? std::strerror(code) : message};
+  auto const is_told  = message != nullptr && *message != '\0';
+  throw stream_error{code, detail::to_utf8(is_told ? message : std::strerror(code))};
 }
 
 void pull(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out)

@@ -2,6 +2,7 @@
 #include "column_importer.hpp"
 
 #include "adopt.hpp"
+#include "convert_host.hpp"
 #include "layouts.hpp"
 #include "validate.hpp"
 
@@ -37,13 +38,47 @@ bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
     case array_layout::list_views32:
     case array_layout::list_views64:
     case array_layout::runs: return true;
-    case array_layout::validity: break;
+    case array_layout::validity:
+    case array_layout::fixed_lists: break;
     default: return false;
   }
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     if (looks_up_rows(types.children[i], *array.children[i])) { return true; }
   }
   return false;
+}
+
+/// Nobody promises anything of the rows before a slice; strings and lists among them are kept only
+/// if their offsets are like others. What a device has there is not looked at.
+bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_rows rows)
+{
+  auto const& type = types.type;
+  switch (type.layout) {
+    case array_layout::string32:
+    case array_layout::string64:
+    case array_layout::offsets32:
+    case array_layout::offsets64: {
+      auto before = std::int64_t{0};
+      for (auto row = rows.begin; row <= rows.begin + rows.size; ++row) {
+        auto const offset = host::read_integer(
+          static_cast<std::byte const*>(array.buffers[1]) + row * offset_width(type.layout),
+          offset_width(type.layout));
+        if (offset < before) { return false; }
+        before = offset;
+      }
+      return true;
+    }
+    case array_layout::validity:
+    case array_layout::fixed_lists: break;
+    default: return true;
+  }
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    auto const& child = *array.children[i];
+    if (!has_sound_offsets(types.children[i], child, rows_of_child(type, array, rows, child))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /**
@@ -56,13 +91,16 @@ bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
 row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,
                       std::int64_t begin,
-                      std::int64_t size)
+                      std::int64_t size,
+                      placement const& where)
 {
   auto const first = array.offset + begin;
-  auto const keep  = size > 0 && has_mask_in_struct(types, array) && !looks_up_rows(types, array);
-  auto const skew  = keep ? first % word_bits : 0;
+  auto const skew  = first % word_bits;
   auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
-  return {first, size, fits ? skew : 0};
+  auto const keep  = size > 0 && fits && has_mask_in_struct(types, array) &&
+                     !looks_up_rows(types, array) &&
+                     (!where.host || has_sound_offsets(types, array, {first - skew, skew}));
+  return {first, size, keep ? skew : 0};
 }
 
 mask_buffer import_mask(column_importer const& importer, import_level const& level)
@@ -175,7 +213,7 @@ imported_column import_rows(parsed_tree const& types,
                             placement const& where,
                             column_path const& path)
 {
-  auto const rows = choose_rows(types, array, begin, size);
+  auto const rows = choose_rows(types, array, begin, size, where);
   return {column_importer{share, where}.column({types, array, rows, path}),
           static_cast<cudf::size_type>(rows.skew),
           static_cast<cudf::size_type>(rows.size)};

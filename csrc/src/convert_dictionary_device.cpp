@@ -3,6 +3,7 @@
 #include <variant>  // before libcudf's headers, some of which use it without including it
 // clang-format on
 
+#include "child_column.hpp"
 #include "convert_dictionary.hpp"
 
 #include <cudf/aggregation.hpp>
@@ -91,7 +92,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 placement const& where)
 {
-  if (dictionary.is_empty()) { return cudf::empty_like(dictionary.child(1)); }
+  if (dictionary.is_empty()) { return cudf::empty_like(child_of(dictionary, 1)); }
   auto const view = cudf::dictionary_column_view{dictionary};
   return view.keys().has_nulls() ? gather_values(dictionary, view, where)
                                  : cudf::dictionary::decode(view, where.stream, where.mr);

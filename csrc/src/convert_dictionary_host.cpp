@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "child_column.hpp"
 #include "convert_dictionary.hpp"
 #include "convert_host.hpp"
 #include "gather.hpp"
@@ -104,12 +105,12 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 column_path const& path,
                                                 placement const& where)
 {
-  auto const keys = dictionary.child(1);
+  auto const keys = child_of(dictionary, 1);
   auto const mask = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
                              dictionary.null_count()};
   auto const rows = row_span{dictionary.offset(), dictionary.size()};
   return gather(
-    keys, keys_of_rows(dictionary.child(0), rows, keys.size(), mask, path), path, where);
+    keys, keys_of_rows(child_of(dictionary, 0), rows, keys.size(), mask, path), path, where);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -147,7 +147,10 @@ list_extent measure(list_view_rows const& rows, column_path const& path)
     auto const found = elements_of_view(rows, row, path);
     if (found.size == 0) { continue; }
     extent.in_order = extent.in_order && (extent.total == 0 || found.begin == next);
-    extent.total += found.size;
+    // Arrays without memory of their own may be of any length.
+    if (__builtin_add_overflow(extent.total, found.size, &extent.total)) {
+      extent.total = std::numeric_limits<std::int64_t>::max();
+    }
     extent.first = std::min(extent.first, found.begin);
     extent.end   = std::max(extent.end, found.begin + found.size);
     next         = found.begin + found.size;

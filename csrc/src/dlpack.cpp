@@ -68,6 +68,16 @@ std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
   return strides;
 }
 
+void const* behind(void const* data, std::uint64_t bytes)
+{
+  auto const address = reinterpret_cast<std::uintptr_t>(data);
+  if (bytes > std::numeric_limits<std::uintptr_t>::max() - address) {
+    throw std::invalid_argument{"a byte offset of " + std::to_string(bytes) +
+                                " found, which overflows an address"};
+  }
+  return static_cast<std::byte const*>(data) + bytes;
+}
+
 tensor_view view_of(DLTensor const& tensor)
 {
   auto const& type = tensor.dtype;
@@ -95,9 +105,7 @@ tensor_view view_of(DLTensor const& tensor)
   } else {
     view.strides.assign(tensor.strides, tensor.strides + ndim);
   }
-  if (tensor.data != nullptr) {
-    view.data = static_cast<std::byte const*>(tensor.data) + tensor.byte_offset;
-  }
+  if (tensor.data != nullptr) { view.data = behind(tensor.data, tensor.byte_offset); }
   view.location = location_of(tensor.device, view.data);
   return view;
 }

@@ -14,15 +14,6 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief A child of a column, where its view has it.
- *
- * @throws std::invalid_argument if there is none
- */
-cudf::column_view const& child_of(cudf::column_view const& column,
-                                  cudf::size_type index,
-                                  column_path const& path);
-
-/**
  * @brief Checks the values that are not null.
  *
  * @throws std::invalid_argument if a value does not fit

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "child_column.hpp"
 #include "gather.hpp"
 #include "host_access.hpp"
 
@@ -76,10 +77,10 @@ class gatherer {
         }
         return none();
       case type_id::DICTIONARY32: {
-        auto all = std::vector<size_type>(static_cast<std::size_t>(source.child(1).size()));
+        auto all = std::vector<size_type>(static_cast<std::size_t>(child_of(source, 1).size()));
         std::iota(all.begin(), all.end(), 0);
-        children.push_back(rows(source.child(0), map));
-        children.push_back(rows(source.child(1), all));
+        children.push_back(rows(child_of(source, 0), map));
+        children.push_back(rows(child_of(source, 1), all));
         return none();
       }
       default: return values(source, map);
@@ -103,8 +104,8 @@ class gatherer {
                              children_t& children)
   {
     if (source.num_children() == 0) { return none(); }  // libcudf's column of no strings
-    auto const is_large   = source.child(0).type().id() == type_id::INT64;
-    auto const* offsets   = source.child(0).head<void>();
+    auto const is_large   = child_of(source, 0).type().id() == type_id::INT64;
+    auto const* offsets   = child_of(source, 0).head<void>();
     auto const* chars     = source.head<std::byte>();
     auto const first_char = [&](std::int64_t row) {
       return is_large ? load<std::int64_t>(offsets, row) : load<std::int32_t>(offsets, row);
@@ -126,7 +127,7 @@ class gatherer {
 
   void lists(cudf::column_view const& source, std::span<size_type const> map, children_t& children)
   {
-    auto const* offsets = source.child(0).head<void>();
+    auto const* offsets = child_of(source, 0).head<void>();
     auto const first    = [&](std::int64_t row) { return load<std::int32_t>(offsets, row); };
     auto const length   = [&](std::int64_t row) -> std::int64_t {
       return is_null(source, row) ? 0 : first(row + 1) - first(row);
@@ -146,7 +147,7 @@ class gatherer {
       out += size;
     }
     children.push_back(std::move(made.offsets));
-    children.push_back(rows(source.child(1), elements));
+    children.push_back(rows(child_of(source, 1), elements));
   }
 
   struct new_offsets {

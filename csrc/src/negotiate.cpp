@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "negotiate.hpp"
 
-#include "export_checks.hpp"
+#include "child_column.hpp"
 #include "location_finder.hpp"
 #include "parsed_type.hpp"
 
@@ -30,7 +30,7 @@ column_metadata const& values_metadata(column_metadata const& metadata)
 bool has_large_offsets(cudf::column_view const& column)
 {
   return column.type().id() == type_id::STRING && column.num_children() > 0 &&
-         column.child(cudf::strings_column_view::offsets_column_index).type().id() ==
+         child_of(column, cudf::strings_column_view::offsets_column_index).type().id() ==
            type_id::INT64;
 }
 
@@ -117,7 +117,7 @@ std::optional<outcome> as_date(outcome result,
 bool is_list_of(cudf::column_view const& column, array_layout layout, std::string_view format)
 {
   if (column.num_children() != 2) { return false; }
-  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  auto const element = child_of(column, cudf::lists_column_view::child_column_index);
   if (format == "+m") {
     return element.type().id() == type_id::STRUCT && element.num_children() == 2;
   }
@@ -151,7 +151,10 @@ std::optional<outcome> decoded(cudf::column_view const& column,
                                column_path const& path)
 {
   auto const& keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
-  if (keys.num_children() > 0 && keys.type().id() != type_id::STRING) { return std::nullopt; }
+  if (keys.type().id() == type_id::LIST || keys.type().id() == type_id::STRUCT ||
+      keys.type().id() == type_id::DICTIONARY32) {
+    return std::nullopt;
+  }
   auto result = negotiate(keys, values_metadata(metadata), wanted, path);
   if (result) {
     result->step.column = column.type();
@@ -164,7 +167,7 @@ std::optional<outcome> decoded(cudf::column_view const& column,
 bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
   if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
-  auto const keys = column.child(cudf::dictionary_column_view::keys_column_index).size();
+  auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index).size();
   return keys <= most_keys(step.index);
 }
 
@@ -298,6 +301,7 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
 std::optional<outcome> restore(cudf::column_view const& column,
                                column_metadata const& metadata,
                                ArrowSchema const& origin,
+                               bool exact,
                                column_path const& path)
 {
   auto const other_fields = column.type().id() == type_id::STRUCT &&
@@ -305,7 +309,7 @@ std::optional<outcome> restore(cudf::column_view const& column,
                             origin.n_children != column.num_children();
   if (other_fields) { return std::nullopt; }
   auto result = negotiate(column, metadata, origin, path);
-  if (!result || result->step.layout == array_layout::views ||
+  if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
     return std::nullopt;
   }

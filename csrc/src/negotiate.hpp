@@ -73,14 +73,21 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
 /**
  * @brief The type that a column was imported from, where it can still leave as it.
  *
- * Its values are known to fit, so none is looked at. Views are not made again: their rows lie one
- * after the other now.
+ * Its values are known to fit, so none is looked at. Views are not made again unless an extension
+ * type's name depends on them: their rows lie one after the other now.
  *
  * @throws std::invalid_argument as `negotiate`
+ *
+ * @param column As in `negotiate`
+ * @param metadata As in `negotiate`
+ * @param origin One level of the schema that it came with
+ * @param exact Whether it is, or is below, the storage of an extension type
+ * @param path As in `negotiate`
  */
 std::optional<outcome> restore(cudf::column_view const& column,
                                column_metadata const& metadata,
                                ArrowSchema const& origin,
+                               bool exact,
                                column_path const& path);
 
 /// Whether the children of an Arrow type are those of libcudf's LIST or STRUCT, whose LIST may

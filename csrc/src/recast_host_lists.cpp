@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "child_column.hpp"
 #include "host_access.hpp"
 #include "recast_host.hpp"
 
@@ -19,7 +20,7 @@ class list_rows {
     if (column.null_count() > 0) {
       mask_ = reinterpret_cast<std::uint8_t const*>(column.null_mask());
     }
-    if (column.size() > 0) { offsets_ = column.child(0).begin<std::int32_t>(); }
+    if (column.size() > 0) { offsets_ = child_of(column, 0).begin<std::int32_t>(); }
   }
 
   [[nodiscard]] bool is_valid(cudf::size_type row) const
@@ -73,7 +74,7 @@ rmm::device_buffer host::pad_lists(cudf::column_view const& column,
                                    placement const& where)
 {
   auto const lists  = list_rows{column};
-  auto const* bytes = column.child(1).head<std::byte>() + column.child(1).offset();
+  auto const* bytes = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
   auto result       = zeros(std::int64_t{column.size()} * size, where);
   auto* out         = static_cast<std::byte*>(result.data());
   for (cudf::size_type row = 0; row < column.size() && size > 0; ++row, out += size) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "child_column.hpp"
 #include "sanitize.hpp"
 
 #include <cudf/copying.hpp>
@@ -29,7 +30,7 @@ bool has_nonempty_nulls(cudf::column_view const& column, placement const& where)
   if (column.type().id() != cudf::type_id::LIST) {
     return cudf::has_nonempty_nulls(column, where.stream);
   }
-  auto const offsets = column.child(0);
+  auto const offsets = child_of(column, 0);
   auto const elements =
     cudf::column_view{cudf::data_type{cudf::type_id::INT8}, 0, nullptr, nullptr, 0};
   auto const lists = cudf::column_view{column.type(),

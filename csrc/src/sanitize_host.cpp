@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "child_column.hpp"
 #include "gather.hpp"
 #include "host_access.hpp"
 #include "sanitize.hpp"
@@ -76,7 +77,7 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
 bool has_nonempty_nulls(cudf::column_view const& column)
 {
   if (column.num_children() == 0) { return false; }  // libcudf's column of no strings
-  auto const offsets = column.child(0);
+  auto const offsets = child_of(column, 0);
   return offsets.type().id() == cudf::type_id::INT64
            ? has_nonempty_nulls<std::int64_t>(column, offsets.head<void>())
            : has_nonempty_nulls<std::int32_t>(column, offsets.head<void>());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "child_column.hpp"
 #include "errors.hpp"
 #include "negotiate.hpp"
 #include "nvtx.hpp"
 #include "schema_tree.hpp"
+#include "structure.hpp"
 #include "wishes.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
@@ -23,11 +25,11 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   switch (column.type().id()) {
     case cudf::type_id::LIST:
       if (column.num_children() != 2) { fail_invalid(path, "a LIST column without its element"); }
-      return {column.child(1)};
+      return {detail::child_of(column, 1)};
     case cudf::type_id::STRUCT: return {column.child_begin(), column.child_end()};
     case cudf::type_id::DICTIONARY32:
       if (column.num_children() != 2) { fail_invalid(path, "a DICTIONARY32 column without keys"); }
-      return {column.child(cudf::dictionary_column_view::keys_column_index)};
+      return {detail::child_of(column, cudf::dictionary_column_view::keys_column_index)};
     default: return {};
   }
 }
@@ -97,7 +99,7 @@ class schema_builder {
     auto own    = detail::plain_type(column, metadata, path);
     auto agreed = detail::agreement{};
     if (asked.origin != nullptr) {
-      auto origin = detail::restore(column, metadata, *asked.origin, path);
+      auto origin = detail::restore(column, metadata, *asked.origin, asked.exact, path);
       agreed.kept = origin.has_value();
       if (origin) { own = std::move(*origin); }
     }
@@ -113,12 +115,13 @@ class schema_builder {
   detail::agreement fill(std::size_t index,
                          cudf::column_view const& column,
                          column_metadata const& metadata,
-                         detail::wishes const& asked,
+                         detail::wishes asked,
                          column_path const& path,
                          level children_are = level::element,
                          bool may_be_null   = true)
   {
     auto const children = arrow_children(column, path);
+    asked.exact         = asked.exact || detail::has_extension(metadata.metadata);
     if (metadata.children.size() > children.size()) {
       fail_invalid(path,
                    "metadata of " + std::to_string(metadata.children.size()) +
@@ -249,16 +252,23 @@ class schema_builder {
   std::shared_ptr<detail::schema_tree> tree_{std::make_shared<detail::schema_tree>()};
 };
 
+/// Nothing in a request is followed before this has passed.
+void check_request(ArrowSchema const* requested)
+{
+  if (requested == nullptr) { return; }
+  try {
+    detail::check_structure(*requested, nullptr, column_path{});
+  } catch (std::invalid_argument const& error) {
+    throw std::invalid_argument{std::string{"a requested schema found of which holds: "} +
+                                error.what()};
+  }
+}
+
 /// A record batch is no array of another type than a struct.
 void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
 {
   if (requested == nullptr) { return; }
-  if (requested->release == nullptr) {
-    throw std::invalid_argument{"a requested schema that was released already found"};
-  }
-  auto const is_struct =
-    requested->format != nullptr && std::string_view{requested->format} == "+s";
-  if (!is_struct) {
+  if (std::string_view{requested->format} != "+s") {
     throw std::invalid_argument{"a requested type that is no struct found, the schema of a table " +
                                 std::string{"expected"}};
   }
@@ -285,6 +295,7 @@ shared_schema make_schema(cudf::column_view const& column,
                           ArrowSchema const* requested)
 {
   detail::nvtx_range const range{__func__};
+  check_request(requested);
   auto builder   = schema_builder{0};
   auto const top = column_path{};
   builder.set_column(column, metadata, requested, column_path{top, metadata.name.c_str()});
@@ -303,6 +314,7 @@ shared_schema make_schema(cudf::table_view const& table,
                                 " columns found, at most " + std::to_string(views.size()) +
                                 " expected"};
   }
+  check_request(requested);
   check_table_request(table, requested);
   auto builder = schema_builder{views.size()};
   builder.set_table(views, columns, metadata, requested);

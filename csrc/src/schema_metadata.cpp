@@ -54,9 +54,6 @@ key_value_metadata unpacked(char const* metadata)
 bool is_extension(std::pair<std::string, std::string> const& entry)
 { return entry.first == "ARROW:extension:name" || entry.first == "ARROW:extension:metadata"; }
 
-bool has_extension(key_value_metadata const& metadata)
-{ return std::any_of(metadata.begin(), metadata.end(), is_extension); }
-
 void append_if(key_value_metadata& target, key_value_metadata const& source, bool extension)
 {
   std::copy_if(source.begin(), source.end(), std::back_inserter(target), [=](auto const& entry) {
@@ -65,6 +62,9 @@ void append_if(key_value_metadata& target, key_value_metadata const& source, boo
 }
 
 }  // namespace
+
+bool has_extension(key_value_metadata const& metadata)
+{ return std::any_of(metadata.begin(), metadata.end(), is_extension); }
 
 std::string agreed_metadata(key_value_metadata const& own,
                             ArrowSchema const* wanted,

@@ -3,6 +3,7 @@
 #include "convert.hpp"
 #include "element_type.hpp"
 #include "nvtx.hpp"
+#include "structure.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 
@@ -22,7 +23,8 @@ namespace {
 
 using detail::element_type;
 
-constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
+constexpr std::int64_t max_rows    = std::numeric_limits<cudf::size_type>::max();
+constexpr std::int64_t max_columns = detail::max_levels - 1;  ///< below the table's own level
 
 /// Positions further from the first element than this overflow as addresses.
 constexpr std::int64_t max_reach = std::numeric_limits<std::int64_t>::max() / 32;
@@ -58,6 +60,18 @@ void reach(std::int64_t extent, std::int64_t stride, std::int64_t& lowest, std::
   (last < 0 ? lowest : highest) += last;
 }
 
+/// No memory lies beyond the first address or the last one.
+void check_addresses(void const* data, column_layout const& layout)
+{
+  auto const width = __int128_t{layout.type->bits / 8};
+  auto const first = __int128_t{reinterpret_cast<std::uintptr_t>(data)} + layout.lowest * width;
+  if (first < 0 || first + layout.span * width > std::numeric_limits<std::uintptr_t>::max()) {
+    throw std::invalid_argument{std::to_string(layout.span) + " elements from the one at " +
+                                std::to_string(layout.lowest) +
+                                " on found, which overflow an address"};
+  }
+}
+
 column_layout layout_of(tensor_view const& tensor)
 {
   auto const ndim = tensor.shape.size();
@@ -87,11 +101,11 @@ column_layout layout_of(tensor_view const& tensor)
                                       is_table ? tensor.strides[1] : 0,
                                       0,
                                       0};
-  if (layout.rows >= max_rows || layout.columns >= max_rows) {
+  if (layout.rows >= max_rows || layout.columns > max_columns) {
     throw std::overflow_error{"a tensor of " + std::to_string(layout.rows) + " rows and " +
                               std::to_string(layout.columns) + " columns found, at most " +
-                              std::to_string(max_rows - 1) +
-                              " of each expected: import it in parts"};
+                              std::to_string(max_rows - 1) + " and " + std::to_string(max_columns) +
+                              " expected: import it in parts"};
   }
   if (layout.is_empty()) { return layout; }
   if (tensor.data == nullptr) {
@@ -101,6 +115,7 @@ column_layout layout_of(tensor_view const& tensor)
   reach(layout.rows, layout.row_stride, layout.lowest, highest);
   reach(layout.columns, layout.column_stride, layout.lowest, highest);
   layout.span = highest - layout.lowest + 1;
+  check_addresses(tensor.data, layout);
   return layout;
 }
 
@@ -194,7 +209,7 @@ class tensor_array {
 
  private:
   [[nodiscard]] std::byte const* element(std::int64_t position) const
-  { return data_ + position * layout_.type->bits / 8; }
+  { return data_ + position * (layout_.type->bits / 8); }
 
   detail::array_node& add_node(detail::array_node const& node)
   { return tree_->nodes[tree_->add_nodes(1)] = node; }

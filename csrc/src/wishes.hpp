@@ -18,6 +18,7 @@ namespace cudf_arrow_bridge::detail {
 struct wishes {
   ArrowSchema const* wanted;  ///< by whom the export is for
   ArrowSchema const* origin;  ///< what an import made the column of
+  bool exact{false};  ///< whether the origin is storage of an extension type, which fixes all of it
 
   /// The wishes for the children of a column, of which a schema of another shape says nothing.
   [[nodiscard]] wishes below(cudf::type_id parent, bool is_map = false) const
@@ -25,11 +26,11 @@ struct wishes {
     auto const fits = [=](ArrowSchema const* schema) {
       return schema != nullptr && has_children_of(*schema, parent, is_map);
     };
-    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr};
+    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr, exact};
   }
 
   [[nodiscard]] wishes child(std::int64_t index) const
-  { return {child_schema(wanted, index), child_schema(origin, index)}; }
+  { return {child_schema(wanted, index), child_schema(origin, index), exact}; }
 
   [[nodiscard]] std::string_view name(std::string_view own) const
   {
@@ -43,7 +44,8 @@ struct wishes {
   [[nodiscard]] wishes dictionary() const
   {
     return {wanted == nullptr ? nullptr : wanted->dictionary,
-            origin == nullptr ? nullptr : origin->dictionary};
+            origin == nullptr ? nullptr : origin->dictionary,
+            exact};
   }
 };
 
@@ -61,6 +63,9 @@ struct agreement {
     return *this;
   }
 };
+
+/// @return Whether metadata makes a field one of an extension type
+bool has_extension(key_value_metadata const& metadata);
 
 /**
  * @brief The metadata that a level leaves with, packed as the specification says; empty: none.

@@ -365,7 +365,11 @@ TEST(StreamReaders, ReleaseInTheMiddle)
 
 TEST(StreamReaders, TellTheProducersError)
 {
-  for (auto const* message : {"the disk is gone", static_cast<char const*>(nullptr)}) {
+  auto const* unnamed = std::strerror(ENOSPC);
+  for (auto const& [message, told] : {std::pair{"the disk is gone", "the disk is gone"},
+                                      {nullptr, unnamed},
+                                      {"", unnamed},
+                                      {"caf\xe9", "caf\\xe9"}}) {
     auto source = foreign_stream{.batches = 1, .code = ENOSPC, .message = message};
     auto stream = source.make();
     auto reader = array_stream_reader{&stream};
@@ -377,7 +381,7 @@ TEST(StreamReaders, TellTheProducersError)
         ADD_FAILURE();
       } catch (stream_error const& error) {
         EXPECT_EQ(error.code(), ENOSPC);
-        EXPECT_STREQ(error.what(), message == nullptr ? std::strerror(ENOSPC) : message);
+        EXPECT_STREQ(error.what(), told);
       }
     }
     EXPECT_EQ(reader.error_code(), ENOSPC);

@@ -6,6 +6,7 @@
 #include "utf8.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/types.hpp>
 
 #include <gtest/gtest.h>
@@ -196,6 +197,47 @@ TEST_F(Structure, WantsIntegersForIndices)
     set_dictionary(top, add("n", 0));
     EXPECT_NE(refusal(top), "") << format;
   }
+}
+
+/// Whoever reads a schema alone checks it as well.
+void expect_schema_refused(ArrowSchema const& schema, std::string const& what)
+{
+  auto const column =
+    cudf::column_view{cudf::data_type{cudf::type_id::EMPTY}, 0, nullptr, nullptr, 0};
+  auto const message = [](auto const& read) {
+    try {
+      read();
+    } catch (std::invalid_argument const& error) {
+      return std::string{error.what()};
+    }
+    return std::string{"nothing was refused"};
+  };
+  for (auto const& found :
+       {message([&] { (void)cudf_arrow_bridge::make_schema(column, {}, &schema); }),
+        message([&] { (void)cudf_arrow_bridge::make_schema(cudf::table_view{}, {}, {}, &schema); }),
+        message([&] { (void)copy_schema(schema); }),
+        message([&] { check_same_schema(schema, schema); })}) {
+    EXPECT_NE(found.find(what), std::string::npos) << found;
+  }
+}
+
+TEST_F(Structure, IsCheckedOfSchemasAlone)
+{
+  auto* nowhere = reinterpret_cast<char const*>(16);
+  expect_schema_refused(add(nullptr, 0).schema, "without a format");
+  expect_schema_refused(add_chain(70, 1).schema, "more than 64 levels");
+  expect_schema_refused(add_chain(40, 2).schema, "more than 1048576 columns");
+  auto& parent           = add_chain(1, 2);
+  parent.schemas.front() = nullptr;
+  expect_schema_refused(parent.schema, "no schema of child 0");
+  parent.schema.children = nullptr;
+  expect_schema_refused(parent.schema, "no pointers to them");
+  auto& above    = add("+s", 1);
+  auto& released = add(nowhere, 2);
+  put(above, released);
+  released.schema.release = nullptr;
+  expect_schema_refused(above.schema, "released already");
+  expect_schema_refused(released.schema, "released already");
 }
 
 TEST(CopiedImport, OfNoRowsNeedsNoBuffers)

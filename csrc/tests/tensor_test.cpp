@@ -101,6 +101,32 @@ TEST(tensor, strides_may_be_negative_or_nothing)
   EXPECT_EQ(values_of(import_tensor(repeated).table.view().column(0)), (numbers{7, 7, 7}));
 }
 
+TEST(tensor, no_more_columns_than_an_import_takes)
+{
+  auto const most = std::int64_t{1} << 20;
+  for (auto const rows : {0, 1}) {
+    auto wide = lent_tensor{{rows, most}, {1, 1}, {1}};
+    EXPECT_THROW((void)import_tensor(wide), std::overflow_error);
+    EXPECT_EQ(wide.deleted, 1);
+  }
+}
+
+TEST(tensor, elements_stand_at_addresses)
+{
+  auto const far = std::int64_t{1} << 58;
+  for (auto const step : {far, -far}) {
+    auto absurd                         = lent_tensor{{1, 3}, {1, step}, {1}};
+    absurd.managed.dl_tensor.dtype.bits = 64;
+    // Towards either end of all addresses, one after the other is none.
+    absurd.managed.dl_tensor.byte_offset = step > 0 ? std::uint64_t{1} << 63 : 0;
+    EXPECT_THROW((void)import_tensor(absurd), std::invalid_argument);
+  }
+  auto behind                          = lent_tensor{{1}, {1}, {1}};
+  behind.managed.dl_tensor.byte_offset = ~std::uint64_t{0};
+  EXPECT_THROW((void)import_tensor(behind), std::invalid_argument);
+  EXPECT_EQ(behind.deleted, 1);
+}
+
 TEST(tensor, what_is_refused_is_deleted_once)
 {
   auto cube = lent_tensor{{1, 1, 1}, {1, 1, 1}, {1}};

@@ -83,8 +83,11 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  * tells.
  *
  * @throws cudf::data_type_error for a type that libcudf or this bridge does not take
- * @throws std::invalid_argument for structs that contradict each other or the specification
+ * @throws std::invalid_argument for structs that contradict each other or the specification, that
+ *   lie more than 64 levels below each other, or that are more than 1 048 576 in all
  * @throws std::overflow_error for more rows or offsets than `cudf::size_type` holds
+ * @throws std::bad_alloc also where a small array stands for many rows, as views and runs may, each
+ *   level for as many as `cudf::size_type` holds
  *
  * @param schema Schema of the array; only read
  * @param array Array to adopt; released after success

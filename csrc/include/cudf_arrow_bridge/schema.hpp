@@ -97,8 +97,9 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  * width or precision; names, nullability and metadata always. What cannot be met comes as it is.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold; for a request that contradicts the specification, has
- *   another number of fields, or gives a field the name of another one
+ *   that the decimal's width cannot hold; for a request that contradicts the specification, goes
+ *   beyond the bounds of imports, has another number of fields, or gives a field the name of
+ *   another one
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read

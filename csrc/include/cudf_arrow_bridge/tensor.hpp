@@ -180,8 +180,8 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
  * @throws cudf::data_type_error for a type that columns lack
  * @throws std::invalid_argument for a shape that columns cannot have, for memory that is elsewhere,
  *   or if the policy forbids the copy that it takes
- * @throws std::overflow_error for more rows than `cudf::size_type` holds, or more elements to
- *   gather from
+ * @throws std::overflow_error for more rows than `cudf::size_type` holds, more than 1 048 575
+ *   columns, or more elements to gather from than there may be rows
  *
  * @param tensor Tensor to import
  * @param owner Keeps its memory alive; dropped when the last column over it is, in stream order

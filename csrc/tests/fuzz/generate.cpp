@@ -125,7 +125,7 @@ class generator {
         break;
       }
       case layout::run_end: {
-        auto const num_runs = end == 0 ? 0 : 1 + random_.below(std::min<std::int64_t>(end, 8));
+        auto const num_runs = 1 + random_.below(std::clamp<std::int64_t>(end, 1, 8));
         auto& ends          = make_integers(random_.pick(run_end_formats), num_runs);
         set_children(made, {&ends, &make({ends.array.length, true, wanted.depth - 1})});
         break;
@@ -223,6 +223,9 @@ void generate(tree& target)
   auto const length = target.random.percent(10) ? 0 : 1 + target.random.below(40);
   (void)generator{target}.make({length, true, static_cast<int>(target.random.below(4))});
   target.num_levels = std::ssize(target.nodes);
+  // For whoever wants to put something between two nodes.
+  target.spare                = &target.add_node();
+  target.spare->schema.format = target.pool.text("n");
 }
 
 void generate_extreme(tree& target)

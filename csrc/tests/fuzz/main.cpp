@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Imports structs that hostile producers could hand over. See README.md.
+#include "feed.hpp"
 #include "mutate.hpp"
 #include "report.hpp"
+#include "request.hpp"
+#include "tensors.hpp"
 #include "tree.hpp"
 #include "trial.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/types.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <iostream>
 #include <limits>
 #include <random>
@@ -18,23 +24,21 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-constexpr int mutations_per_tree = 32;
-constexpr int most_changes       = 3;
-constexpr auto most_mutations    = std::numeric_limits<std::int64_t>::max();
+/// Of what comes of one seed, 32 mutations in all.
+struct share {
+  subject kind;
+  int mutations;
+};
+constexpr auto shares = std::to_array<share>(
+  {{subject::array, 22}, {subject::request, 6}, {subject::stream, 2}, {subject::tensor, 2}});
+constexpr int most_changes    = 3;
+constexpr auto most_mutations = std::numeric_limits<std::int64_t>::max();
 
 struct arguments {
   std::uint64_t seed{std::random_device{}()};
   std::int64_t mutations{most_mutations};
   double seconds{0};
 };
-
-ArrowDeviceArray on_cpu()
-{
-  auto device        = ArrowDeviceArray{};
-  device.device_type = ARROW_DEVICE_CPU;
-  device.device_id   = -1;
-  return device;
-}
 
 trial draw_trial(random_source& random)
 {
@@ -66,7 +70,8 @@ outcome import_valid(tree& target)
   return ended;
 }
 
-outcome import_mutated(tree& target)
+template <typename Import>
+outcome import_mutated(tree& target, Import const& import)
 {
   auto device  = on_cpu();
   auto& random = target.random;
@@ -75,7 +80,18 @@ outcome import_mutated(tree& target)
   }
   auto how = draw_trial(random);
   if (target.is_spoiled) { how.options.validate = validation::full; }
-  return provide(target) ? import_once(target, device, how) : outcome::not_provided;
+  return provide(target) ? import(target, device, how) : outcome::not_provided;
+}
+
+outcome try_mutated(tree& target, subject kind)
+{
+  switch (kind) {
+    case subject::request: return request_once(target, draw_trial(target.random));
+    case subject::stream: return import_mutated(target, feed_once);
+    case subject::tensor:
+      return import_tensor_once(target.random, draw_trial(target.random).news_until_failure);
+    default: return import_mutated(target, import_once);
+  }
 }
 
 /// All that follows from one seed, at most `limit` mutations.
@@ -91,10 +107,14 @@ void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
   }
   target.save();
   try {
+    auto const is_valid = !is_extreme && is_supported(target);
     if (!is_extreme) { counts.add_valid(import_valid(target)); }
-    for (std::int64_t i = 0; i < mutations_per_tree && i < limit; ++i) {
-      target.restore();
-      counts.add_mutation(import_mutated(target));
+    for (auto const& [kind, mutations] : shares) {
+      if (kind == subject::request && !is_valid) { continue; }
+      for (auto i = 0; i < mutations && limit > 0; ++i, --limit) {
+        target.restore();
+        counts.add_mutation(kind, try_mutated(target, kind));
+      }
     }
   } catch (finding const&) {
     counts.print_tree();
@@ -106,6 +126,9 @@ int run(arguments const& given)
 {
   auto counts = statistics{given.seed, given.seconds};
   report_crashes(counts);
+  // What these allocate for good is nobody's trial.
+  (void)has_gpu();
+  (void)std::strerror(-1);
   try {
     for (auto i = 0; counts.num_mutations() < given.mutations && !counts.is_over(); ++i) {
       run_seed(given.seed + static_cast<std::uint64_t>(i),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mutate.hpp"
 
+#include "strange.hpp"
+
 #include <cudf_arrow_bridge/types.hpp>
 
 #include <algorithm>
@@ -14,92 +16,6 @@ namespace cudf_arrow_bridge::fuzz {
 namespace {
 
 using namespace std::string_view_literals;
-
-constexpr auto most    = std::numeric_limits<std::int64_t>::max();
-constexpr auto numbers = std::to_array<std::int64_t>({-1,
-                                                      -2,
-                                                      0,
-                                                      1,
-                                                      2,
-                                                      127,
-                                                      128,
-                                                      1 << 20,
-                                                      (1LL << 31) - 2,
-                                                      (1LL << 31) - 1,
-                                                      1LL << 31,
-                                                      1LL << 32,
-                                                      1LL << 40,
-                                                      most / 32,
-                                                      most / 32 + 1,
-                                                      most / 8,
-                                                      most - 1,
-                                                      most,
-                                                      -most - 1});
-/// Where the pointers of a released struct may point: nobody may follow them.
-constexpr std::uintptr_t nowhere = 16;
-
-constexpr auto strange_formats = std::to_array<std::string_view>({"",
-                                                                  "x",
-                                                                  "+",
-                                                                  "+x",
-                                                                  "+v",
-                                                                  "+w",
-                                                                  "+w:",
-                                                                  "+w:-1",
-                                                                  "+w:0",
-                                                                  "+w:99999999999",
-                                                                  "w",
-                                                                  "w:",
-                                                                  "w:-3",
-                                                                  "w:0",
-                                                                  "w:2147483647",
-                                                                  "d",
-                                                                  "d:",
-                                                                  "d:1",
-                                                                  "d:,",
-                                                                  "d:9,2,33",
-                                                                  "d:0,0",
-                                                                  "d:-1,5",
-                                                                  "d:99,2",
-                                                                  "d:9,99999999999",
-                                                                  "d:9,-2147483648,32",
-                                                                  "d:38,2147483647",
-                                                                  "t",
-                                                                  "ts",
-                                                                  "tss",
-                                                                  "tsx:",
-                                                                  "td",
-                                                                  "tD",
-                                                                  "ti",
-                                                                  "tiX",
-                                                                  "+us:",
-                                                                  "+ud:1,2",
-                                                                  "+us:300",
-                                                                  "+ud:a",
-                                                                  "i ",
-                                                                  "ii",
-                                                                  "u\n",
-                                                                  "\xff\xfe",
-                                                                  "+s+s",
-                                                                  "vx",
-                                                                  "v",
-                                                                  "nn",
-                                                                  "+r:",
-                                                                  "%s%n",
-                                                                  "+m",
-                                                                  "+vl",
-                                                                  "vu"});
-constexpr auto strange_names   = std::to_array<std::string_view>({"",
-                                                                  "\xff",
-                                                                  "a\xc3",
-                                                                  "\xed\xa0\x80",
-                                                                  "\xf4\x90\x80\x80",
-                                                                  "\xc0\xaf",
-                                                                  "a\nb",
-                                                                  "%s%n",
-                                                                  "[]",
-                                                                  ".",
-                                                                  "\xe2\x82\xac"});
 
 /// Wraps around: there is no telling what was there before.
 std::int64_t sum(std::int64_t a, std::int64_t b)
@@ -145,6 +61,23 @@ class mutator {
     (this->*random_.pick(steps))();
   }
 
+  void run_on_schema()
+  {
+    using step                  = void (mutator::*)();
+    static constexpr auto steps = std::to_array<step>({&mutator::change_num_children,
+                                                       &mutator::drop_pointers,
+                                                       &mutator::drop_child,
+                                                       &mutator::change_dictionary,
+                                                       &mutator::release,
+                                                       &mutator::share_child,
+                                                       &mutator::make_cycle,
+                                                       &mutator::change_format,
+                                                       &mutator::change_name,
+                                                       &mutator::change_metadata,
+                                                       &mutator::change_flags});
+    (this->*random_.pick(steps))();
+  }
+
  private:
   std::int64_t number_near(std::int64_t value)
   {
@@ -152,7 +85,7 @@ class mutator {
       case 0: return sum(value, random_.below(7) - 3);
       case 1: return random_.below(70);
       case 2: return std::abs(value / 4) < most / 16 ? value * (2 + random_.below(2)) : value;
-      default: return random_.pick(numbers);
+      default: return random_.pick(strange_numbers);
     }
   }
 
@@ -340,12 +273,12 @@ class mutator {
     auto const* was = target_.pool.find(address);
     if (was == nullptr || was->memory == nullptr || was->size < 4) { return; }
     auto const kept = *was;
-    if (kept.kind != content::offsets && kept.kind != content::indices &&
-        kept.kind != content::run_ends && kept.kind != content::list_views &&
-        kept.kind != content::views) {
+    if (kept.kind == content::text || kept.kind == content::values ||
+        kept.kind == content::view_sizes) {
       return;
     }
-    auto const width = std::min<std::int64_t>(kept.row_bits / 8, 8);
+    // Of texts and masks a byte.
+    auto const width = std::clamp<std::int64_t>(kept.row_bits / 8, 1, 8);
     auto* memory =
       target_.pool.rows(kept.kind, kept.row_bits, kept.first_row, kept.end_row, &address);
     std::memcpy(memory, kept.memory, kept.size);
@@ -370,5 +303,11 @@ class mutator {
 }  // namespace
 
 void mutate(tree& target, ArrowDeviceArray& device) { mutator{target, device}.run(); }
+
+void mutate_schema(tree& target)
+{
+  auto nobodys = ArrowDeviceArray{};
+  mutator{target, nobodys}.run_on_schema();
+}
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -17,4 +17,7 @@ namespace cudf_arrow_bridge::fuzz {
  */
 void mutate(tree& target, ArrowDeviceArray& device);
 
+/// Likewise, of what the schema says; arrays may change as well, if nobody looks at them any more.
+void mutate_schema(tree& target);
+
 }  // namespace cudf_arrow_bridge::fuzz

@@ -3,6 +3,7 @@
 
 #include <cudf/types.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace cudf_arrow_bridge::fuzz {
@@ -32,14 +33,10 @@ class provider {
     if (array->n_children > 0 && (schema->children == nullptr || array->children == nullptr)) {
       return true;
     }
-    if (array->n_children > std::ssize(owner.arrays)) {
+    if (array->n_children > std::ssize(owner.arrays) ||
+        schema->n_children > std::ssize(node::of(schema).schemas)) {
       return array->n_children >= nearest_refused;
     }
-    if (array->length < 0 || array->offset < 0 || (depth == 0 && array->length >= max_rows) ||
-        array->offset > max_end - array->length) {
-      return true;
-    }
-    auto const format = parse_format(schema->format);
     for (std::int64_t i = 0; i < array->n_children; ++i) {
       if (!walk(schema->children[i], array->children[i], depth + 1)) { return false; }
     }
@@ -47,7 +44,11 @@ class provider {
         !walk(schema->dictionary, array->dictionary, depth + 1)) {
       return false;
     }
-    return check(format, *schema, *array);
+    if (array->length < 0 || array->offset < 0 || (depth == 0 && array->length >= max_rows) ||
+        array->offset > max_end - array->length) {
+      return true;
+    }
+    return check(parse_format(schema->format), *schema, *array);
   }
 
   [[nodiscard]] bool changed() const { return changed_; }
@@ -121,7 +122,7 @@ class provider {
       case layout::list_view:
         return mask() && has(1, content::list_views, format.row_bits) &&
                has(2, content::list_views, format.row_bits);
-      case layout::view: return mask() && has(1, content::views, 128);
+      case layout::view: return mask() && has(1, content::views, 128) && has_view_sizes(array);
       case layout::fixed_list:
       case layout::structure: return mask();
       case layout::union_:
@@ -130,11 +131,36 @@ class provider {
     }
   }
 
+  /// Whether the last buffer tells the sizes of all that stand between it and the views.
+  [[nodiscard]] bool has_view_sizes(ArrowArray const& array) const
+  {
+    auto const* address = array.buffers[array.n_buffers - 1];
+    auto const* found   = target_.pool.find(address);
+    auto const count    = array.n_buffers - num_buffers({.kind = layout::view});
+    return address == nullptr ||
+           (found != nullptr && found->kind == content::view_sizes && found->end_row == count * 8);
+  }
+
   tree& target_;
   bool changed_{false};
 };
 
 }  // namespace
+
+bool has_claimed_children(tree const& target)
+{
+  return std::all_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
+    auto const& schema = n->schema;
+    if (schema.release == nullptr || schema.children == nullptr ||
+        schema.n_children >= nearest_refused) {
+      return true;
+    }
+    return std::none_of(target.nodes.begin(), target.nodes.end(), [&](auto const& owner) {
+      return owner->schemas.data() == schema.children &&
+             schema.n_children > std::ssize(owner->schemas);
+    });
+  });
+}
 
 bool provide(tree& target)
 {

@@ -4,7 +4,9 @@
 
 #include <nanoarrow/nanoarrow.hpp>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace cudf_arrow_bridge::fuzz {
 namespace {
@@ -31,7 +33,7 @@ class reader {
       return row(*view.dictionary, ArrowArrayViewGetIntUnsafe(&view, i));
     }
     switch (view.storage_type) {
-      case NANOARROW_TYPE_HALF_FLOAT:
+      case NANOARROW_TYPE_HALF_FLOAT: out_.half(load<std::uint16_t>(view, 1, i)); return true;
       case NANOARROW_TYPE_FLOAT:
       case NANOARROW_TYPE_DOUBLE: out_.real(ArrowArrayViewGetDoubleUnsafe(&view, i)); return true;
       case NANOARROW_TYPE_DECIMAL32: return number<std::int32_t>(view, i);
@@ -130,6 +132,18 @@ class reader {
   value_writer out_;
 };
 
+/// Of no runs, nanoarrow looks at the one before the first.
+bool has_no_runs(ArrowArrayView const& view)
+{
+  if (view.storage_type == NANOARROW_TYPE_RUN_END_ENCODED && view.children[0]->length == 0) {
+    return true;
+  }
+  auto const children = std::span{view.children, static_cast<std::size_t>(view.n_children)};
+  return std::any_of(
+           children.begin(), children.end(), [](auto* child) { return has_no_runs(*child); }) ||
+         (view.dictionary != nullptr && has_no_runs(*view.dictionary));
+}
+
 }  // namespace
 
 bool read_arrow(ArrowSchema const& schema,
@@ -142,6 +156,7 @@ bool read_arrow(ArrowSchema const& schema,
   auto view = nanoarrow::UniqueArrayView{};
   if (ArrowArrayViewInitFromSchema(view.get(), &schema, nullptr) != NANOARROW_OK ||
       ArrowArrayViewSetArray(view.get(), &array, nullptr) != NANOARROW_OK ||
+      has_no_runs(*view.get()) ||
       ArrowArrayViewValidate(view.get(), NANOARROW_VALIDATION_LEVEL_FULL, nullptr) !=
         NANOARROW_OK) {
     return false;

@@ -56,23 +56,31 @@ bool statistics::is_over() const
 
 void statistics::print() const
 {
-  static constexpr auto names = std::to_array<char const*>({"equal to nanoarrow's",
-                                                            "imported",
-                                                            "refused: type",
-                                                            "refused: value",
-                                                            "refused: size",
-                                                            "out of memory",
-                                                            "not tried"});
-  auto const seconds          = std::chrono::duration<double>(clock::now() - start_).count();
-  auto total                  = std::int64_t{0};
-  for (auto const count : valid_) { total += count; }
+  static constexpr auto columns =
+    std::to_array<char const*>({"valid", "arrays", "requests", "streams", "tensors"});
+  static constexpr auto rows = std::to_array<char const*>({"equal to the oracle",
+                                                           "done",
+                                                           "refused: type",
+                                                           "refused: value",
+                                                           "refused: size",
+                                                           "error of a stream",
+                                                           "out of memory",
+                                                           "not tried"});
+  static_assert(columns.size() == num_subjects && rows.size() == num_outcomes);
+  auto const seconds = std::chrono::duration<double>(clock::now() - start_).count();
+  auto total         = std::int64_t{0};
+  for (auto const& counts : counts_) { total += counts.front(); }
   std::cout << "seeds " << first_seed_ << " to " << seed_ << ": " << total << " valid arrays, "
             << num_mutations_ << " mutations in " << std::fixed << std::setprecision(1) << seconds
             << " s, " << static_cast<std::int64_t>(static_cast<double>(num_mutations_) / seconds)
             << " a second\n";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::cout << "  " << std::left << std::setw(22) << names[i] << std::right << std::setw(12)
-              << valid_[i] << std::setw(12) << mutated_[i] << '\n';
+  std::cout << std::setw(20) << "";
+  for (auto const* name : columns) { std::cout << std::setw(10) << name; }
+  std::cout << '\n';
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::cout << std::left << std::setw(20) << rows[i] << std::right;
+    for (auto const count : counts_[i]) { std::cout << std::setw(10) << count; }
+    std::cout << '\n';
   }
 }
 

@@ -2,13 +2,18 @@
 #pragma once
 
 #include "tree.hpp"
-#include "trial.hpp"
+#include "verdict.hpp"
 
 #include <array>
 #include <chrono>
 #include <cstdint>
 
 namespace cudf_arrow_bridge::fuzz {
+
+/// What a trial was of.
+enum class subject : std::int8_t { valid, array, request, stream, tensor };
+
+constexpr int num_subjects = 5;
 
 /// How far a run has come, for people, and for finding the case again that broke it.
 class statistics {
@@ -23,12 +28,12 @@ class statistics {
     tree_              = &target;
   }
 
-  void add_valid(outcome ended) { ++valid_[static_cast<std::size_t>(ended)]; }
+  void add_valid(outcome ended) { add(subject::valid, ended); }
 
-  void add_mutation(outcome ended)
+  void add_mutation(subject kind, outcome ended)
   {
     ++mutations_of_seed_;
-    ++mutated_[static_cast<std::size_t>(ended)];
+    add(kind, ended);
     if (ended != outcome::not_provided) { ++num_mutations_; }
   }
 
@@ -54,6 +59,9 @@ class statistics {
  private:
   using clock = std::chrono::steady_clock;
 
+  void add(subject kind, outcome ended)
+  { ++counts_[static_cast<std::size_t>(ended)][static_cast<std::size_t>(kind)]; }
+
   std::uint64_t first_seed_;
   double seconds_;
   clock::time_point start_{clock::now()};
@@ -61,8 +69,7 @@ class statistics {
   tree const* tree_{nullptr};
   std::int64_t mutations_of_seed_{0};
   std::int64_t num_mutations_{0};
-  std::array<std::int64_t, num_outcomes> valid_{};
-  std::array<std::int64_t, num_outcomes> mutated_{};
+  std::array<std::array<std::int64_t, num_subjects>, num_outcomes> counts_{};
 };
 
 /// Has crashes, sanitizers' findings and trials that do not end say how to replay them.

@@ -44,6 +44,12 @@ node& node::of(ArrowArray* array)
   return *reinterpret_cast<node*>(bytes - offsetof(node, array));
 }
 
+node& node::of(ArrowSchema* schema)
+{
+  auto* bytes = reinterpret_cast<std::byte*>(schema);
+  return *reinterpret_cast<node*>(bytes - offsetof(node, schema));
+}
+
 node& tree::add_node()
 {
   auto& added               = *nodes.emplace_back(std::make_unique<node>());

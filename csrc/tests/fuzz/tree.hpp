@@ -26,6 +26,7 @@ struct node {
 
   /// @return The node that a struct of a tree is part of
   static node& of(ArrowArray* array);
+  static node& of(ArrowSchema* schema);
 };
 
 /// What can be said of a node and undone: all that a mutation may change.
@@ -50,6 +51,7 @@ class tree {
   random_source random;
   memory_pool pool;
   std::vector<std::unique_ptr<node>> nodes;  ///< the root first
+  node* spare{nullptr};                      ///< the last node, which is no part of the tree
   std::int64_t num_levels{0};                ///< met on the way through all children, if valid
   bool is_spoiled{false};                    ///< whether only full validation finds out all
   bool is_readable{true};                    ///< by nanoarrow, as far as memory goes
@@ -61,7 +63,10 @@ class tree {
   [[nodiscard]] node& root() { return *nodes.front(); }
 
   [[nodiscard]] node& any_node()
-  { return *nodes[static_cast<std::size_t>(random.below(std::ssize(nodes)))]; }
+  {
+    auto const last = std::ssize(nodes) - (spare == nullptr ? 0 : 1);
+    return *nodes[static_cast<std::size_t>(random.below(last))];
+  }
 
   void save();
   void restore();
@@ -98,6 +103,10 @@ void generate_extreme(tree& target);
  * @return Whether that was possible: more than a few thousand rows are not provided
  */
 [[nodiscard]] bool provide(tree& target);
+
+/// @return Whether the pointers to children are there that each level of the schema claims to have,
+/// or more are claimed than anybody takes
+[[nodiscard]] bool has_claimed_children(tree const& target);
 
 /// Fills the buffers of an array for the rows that it has, ascending offsets and all.
 /// @return Whether that was possible

@@ -2,27 +2,14 @@
 #pragma once
 
 #include "tree.hpp"
+#include "verdict.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace cudf_arrow_bridge::fuzz {
-
-/// How an import ended.
-enum class outcome : std::int8_t {
-  equal,     ///< imported, with the values that nanoarrow reads
-  imported,  ///< imported; nanoarrow takes no such array, or its contents lead astray
-  refused_type,
-  refused_value,
-  refused_size,
-  out_of_memory,
-  not_provided  ///< not tried: it would claim more memory than there is
-};
-
-constexpr int num_outcomes = 7;
 
 /// One import and how to do it.
 struct trial {
@@ -31,13 +18,20 @@ struct trial {
   std::int64_t news_until_failure{-1};  ///< allocations that succeed; -1: all
 };
 
-/// Something that must never be; its message says what.
-struct finding {
-  std::string what;
-};
+/// What a device struct of host memory says besides the array.
+[[nodiscard]] ArrowDeviceArray on_cpu();
 
-/// @return What the last import that was refused said
-[[nodiscard]] std::string const& last_refusal();
+/// A tree's array as its producer hands it over: with a release that conceals all of the tree.
+[[nodiscard]] ArrowDeviceArray hand_over(tree& target, ArrowDeviceArray device);
+
+/// Throws a finding unless the root has been released once, or not at all.
+void check_releases(tree& target, bool expected);
+
+/// Imports an array that was handed over, reads and drops what came of it. To be judged.
+outcome import_and_compare(tree& target,
+                           ArrowSchema const& schema,
+                           ArrowDeviceArray& device,
+                           trial const& how);
 
 /**
  * @brief Imports a tree's root, reads and drops what came of it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -26,6 +27,16 @@ class value_writer {
   {
     // Conversions keep what a NaN is, not which.
     number(std::isnan(value) ? -1 : std::bit_cast<std::int64_t>(value));
+  }
+
+  /// IEEE 754's 16 bits; nanoarrow 0.9 reads subnormal ones as others.
+  void half(std::uint16_t value)
+  {
+    auto const sign     = (value & 0x8000) == 0 ? 1.0 : -1.0;
+    auto const exponent = (value >> 10) & 31;
+    auto const fraction = value & 1023;
+    if (exponent == 31) { return real(fraction == 0 ? sign * HUGE_VAL : std::nan("")); }
+    real(sign * std::ldexp(exponent == 0 ? fraction : fraction + 1024, std::max(exponent, 1) - 25));
   }
 
   void text(std::string_view value)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "errors.hpp"
+
+#include <cudf/column/column_view.hpp>
+
+#include <string>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief A child of a column, where its view has it.
+ *
+ * `column_view::child` copies the child and all below, and ends the process where memory lacks for
+ * that: it is `noexcept`.
+ */
+inline cudf::column_view const& child_of(cudf::column_view const& column, cudf::size_type index)
+{ return column.child_begin()[index]; }
+
+/// @throws std::invalid_argument if there is none
+inline cudf::column_view const& child_of(cudf::column_view const& column,
+                                         cudf::size_type index,
+                                         column_path const& path)
+{
+  if (index >= column.num_children()) {
+    fail_invalid(path,
+                 std::to_string(column.num_children()) + " children found, at least " +
+                   std::to_string(index + 1) + " expected");
+  }
+  return child_of(column, index);
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feed.hpp"
+
+#include "allocations.hpp"
+#include "strange.hpp"
+
+#include <cudf_arrow_bridge/schema.hpp>
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace cudf_arrow_bridge::fuzz {
+namespace {
+
+/// What a producer answers to one call.
+enum class answer : std::int8_t {
+  right,
+  nothing,  ///< success, and a released struct
+  error     ///< a code, and a struct that nobody may look at
+};
+
+/// A stream of at most one array, and all that it does wrong.
+struct producer {
+  explicit producer(tree& made_of, ArrowDeviceArray const& made_with)
+    : source{made_of}, random{made_of.random}, device{made_with}
+  {
+    static constexpr auto codes =
+      std::to_array<int>({EINVAL, ENOMEM, EIO, -1, std::numeric_limits<int>::min(), 100'000});
+    code    = random.pick(codes);
+    message = random.percent(30) ? std::string(static_cast<std::size_t>(random.below(3000)), '\xc3')
+                                 : std::string{random.pick(strange_names)};
+    schema  = draw();
+    array   = draw();
+    end     = random.percent(70) ? answer::nothing : answer::error;
+  }
+
+  answer draw()
+  {
+    if (random.percent(85)) { return answer::right; }
+    return random.percent(50) ? answer::nothing : answer::error;
+  }
+
+  template <typename Stream>
+  static producer& of(Stream* stream)
+  { return *static_cast<producer*>(stream->private_data); }
+
+  int give_schema(ArrowSchema* out)
+  {
+    *out = source.root().schema;
+    if (schema == answer::error) {
+      out->release = [](ArrowSchema*) { throw finding{"a schema of a call that failed released"}; };
+      return code;
+    }
+    if (schema == answer::nothing) { out->release = nullptr; }
+    if (out->release == nullptr) { return 0; }
+    ++num_schemas;
+    out->private_data = this;
+    out->release      = [](ArrowSchema* released) {
+      --static_cast<producer*>(released->private_data)->num_schemas;
+      released->release = nullptr;
+    };
+    return 0;
+  }
+
+  int give_array(ArrowArray* out)
+  {
+    auto const now = is_given ? end : array;
+    *out           = {};
+    if (now == answer::error) {
+      out->buffers = reinterpret_cast<void const**>(nowhere);
+      out->release = [](ArrowArray*) { throw finding{"an array of a call that failed released"}; };
+      return code;
+    }
+    if (now == answer::right) { *out = hand_over(source, device).array; }
+    is_given = true;
+    return 0;
+  }
+
+  tree& source;
+  random_source& random;
+  ArrowDeviceArray device;
+  int code;
+  std::string message;
+  answer schema;
+  answer array;
+  answer end;
+  bool is_given{false};
+  int num_schemas{0};
+  int num_streams{0};  ///< that have not been released
+};
+
+int give_next(ArrowArrayStream* stream, ArrowArray* out)
+{ return producer::of(stream).give_array(out); }
+
+int give_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out)
+{
+  auto& from      = producer::of(stream);
+  *out            = from.device;
+  auto const code = from.give_array(&out->array);
+  return code;
+}
+
+template <typename Stream, typename Array>
+Stream make_stream(producer& from)
+{
+  auto stream         = Stream{};
+  stream.private_data = &from;
+  stream.get_schema   = [](Stream* self, ArrowSchema* out) {
+    auto const examined = uncounted{};
+    return producer::of(self).give_schema(out);
+  };
+  stream.get_next = [](Stream* self, Array* out) {
+    auto const examined = uncounted{};
+    return give_next(self, out);
+  };
+  stream.get_last_error = [](Stream* self) {
+    auto const& known = producer::of(self);
+    return known.code == EIO ? nullptr : known.message.c_str();
+  };
+  stream.release = [](Stream* self) {
+    --producer::of(self).num_streams;
+    self->release = nullptr;
+  };
+  if constexpr (std::is_same_v<Stream, ArrowDeviceArrayStream>) {
+    stream.device_type = from.device.device_type;
+  }
+  from.num_streams = 1;
+  switch (from.random.below(40)) {
+    case 0: stream.get_schema = nullptr; break;
+    case 1: stream.get_next = nullptr; break;
+    case 2: stream.get_last_error = nullptr; break;
+    case 3:
+      stream.release   = nullptr;
+      from.num_streams = 0;
+      break;
+    default: break;
+  }
+  return stream;
+}
+
+outcome pull_all(tree& target, array_stream_reader& reader, trial const& how)
+{
+  auto const& schema = reader.schema();
+  if (target.random.percent(50) && has_claimed_children(target)) {
+    auto const copy = copy_schema(schema).to_arrow();
+    check_same_schema(schema, *copy.get());
+  }
+  auto ended = outcome::imported;
+  for (;;) {
+    auto array = reader.next();
+    if (array.is_released()) { return ended; }
+    ended = import_and_compare(target, schema, *array.get(), how);
+  }
+}
+
+template <typename Stream, typename Array>
+outcome feed(tree& target, ArrowDeviceArray const& device, trial const& how)
+{
+  auto from           = producer{target, device};
+  auto stream         = make_stream<Stream, Array>(from);
+  auto const is_array = target.root().array.release != nullptr;
+  heap().start(how.news_until_failure);
+  auto const ended = judge(how.news_until_failure >= 0, [&] {
+    auto reader = array_stream_reader{&stream};
+    return pull_all(target, reader, how);
+  });
+  check_nothing_is_left();
+  check_releases(target, from.is_given && is_array && from.array == answer::right);
+  check_peak(target, heap().bytes_peak);
+  if (from.num_schemas != 0) { throw finding{"a schema that is not released once"}; }
+  if (from.num_streams != (stream.release == nullptr ? 0 : 1)) {
+    throw finding{"a stream that is not released once"};
+  }
+  return ended;
+}
+
+}  // namespace
+
+outcome feed_once(tree& target, ArrowDeviceArray device, trial const& how)
+{
+  return target.random.percent(50)
+           ? feed<ArrowDeviceArrayStream, ArrowDeviceArray>(target, device, how)
+           : feed<ArrowArrayStream, ArrowArray>(target, device, how);
+}
+
+}  // namespace cudf_arrow_bridge::fuzz

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tree.hpp"
+#include "trial.hpp"
+#include "verdict.hpp"
+
+namespace cudf_arrow_bridge::fuzz {
+
+/**
+ * @brief Hands a tree's schema and array over through a stream that may be broken itself.
+ *
+ * @throws finding as `import_once` does, and for a stream or schema that is not released once
+ */
+outcome feed_once(tree& target, ArrowDeviceArray device, trial const& how);
+
+}  // namespace cudf_arrow_bridge::fuzz

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request.hpp"
+
+#include "allocations.hpp"
+#include "values.hpp"
+
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
+
+#include <cuda/stream>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace cudf_arrow_bridge::fuzz {
+namespace {
+
+cuda::stream_ref no_stream() { return cuda::stream_ref{cudaStream_t{}}; }
+
+/// Whether values stay the same numbers in whatever unit a date may be asked for.
+bool has_dates(tree const& target)
+{
+  return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
+    auto const* format = n->schema.format;
+    return target.pool.find(format) != nullptr && std::string_view{format}.starts_with("td");
+  });
+}
+
+/// An export's schema and array are read as one; nothing is left of what made them but the column.
+template <typename View>
+outcome export_and_compare(tree& target,
+                           View const& view,
+                           shared_schema const& schema,
+                           std::string const& expected)
+{
+  static auto found   = std::string{};
+  auto const is_table = std::is_same_v<View, cudf::table_view>;
+  auto const options  = export_options{.compact = target.random.percent(50)};
+  auto const exported =
+    to_arrow_device(view, schema, nullptr, options, no_stream(), host_memory_resource());
+  auto const c_schema       = schema.to_arrow();
+  auto const c_array        = exported.to_arrow();
+  auto const reading        = uncounted{};
+  heap().news_until_failure = -1;
+  check_peak(target, heap().bytes_peak);
+  found.clear();
+  auto const& column_schema = is_table ? *c_schema->children[0] : *c_schema.get();
+  auto const& column        = is_table ? *c_array->array.children[0] : c_array->array;
+  if (!read_arrow(column_schema, column, 0, column.length, found)) {
+    throw finding{"an export that nanoarrow does not read"};
+  }
+  if (has_dates(target)) { return outcome::imported; }
+  if (found != expected) { throw finding{"values that are not the column's"}; }
+  return outcome::equal;
+}
+
+/// A table of one column, of which nothing but the column matters.
+ArrowSchema schema_of_table(ArrowSchema* const* field)
+{
+  auto table       = ArrowSchema{};
+  table.format     = "+s";
+  table.n_children = 1;
+  table.children   = const_cast<ArrowSchema**>(field);
+  table.release    = [](ArrowSchema* released) { released->release = nullptr; };
+  return table;
+}
+
+outcome export_as_asked(tree& target, trial const& how)
+{
+  static auto expected = std::string{};
+  auto& root           = target.root();
+  auto device          = hand_over(target, on_cpu());
+  auto const options   = import_options{.sanitize = how.options.sanitize};
+  auto const imported =
+    from_arrow_device_column(root.schema, &device, options, no_stream(), host_memory_resource());
+  auto const origin = copy_schema(root.schema).to_arrow();
+  auto metadata     = column_metadata{};
+  if (target.random.percent(50)) { metadata.origin = origin.get(); }
+  {
+    auto const preparing = uncounted{};
+    target.reveal();
+    mutate_request(target);
+    if (!has_claimed_children(target)) { return outcome::not_provided; }
+    if (target.num_released > 0) { target.conceal(); }
+    expected.clear();
+    read_column(imported.view(), expected);
+  }
+  heap().news_until_failure = how.news_until_failure;
+  if (how.as_table) {
+    auto* const field  = &root.schema;
+    auto const request = schema_of_table(&field);
+    auto const table   = cudf::table_view{{imported.view()}};
+    return export_and_compare(
+      target, table, make_schema(table, {metadata}, {}, &request), expected);
+  }
+  auto const schema = make_schema(imported.view(), metadata, &root.schema);
+  return export_and_compare(target, imported.view(), schema, expected);
+}
+
+}  // namespace
+
+outcome request_once(tree& target, trial const& how)
+{
+  heap().start(-1);
+  auto const ended =
+    judge(how.news_until_failure >= 0, [&] { return export_as_asked(target, how); });
+  check_nothing_is_left();
+  check_releases(target, true);
+  return ended;
+}
+
+}  // namespace cudf_arrow_bridge::fuzz

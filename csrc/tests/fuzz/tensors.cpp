@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensors.hpp"
+
+#include "allocations.hpp"
+#include "dlpack_abi.hpp"
+#include "strange.hpp"
+#include "value_writer.hpp"
+#include "values.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/tensor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace cudf_arrow_bridge::fuzz {
+namespace {
+
+constexpr std::int64_t most_bytes   = std::int64_t{1} << 16;
+constexpr std::int64_t most_columns = (std::int64_t{1} << 20) - 1;
+constexpr std::int64_t most_rows    = std::numeric_limits<cudf::size_type>::max() - 1;
+
+/// A tensor, and the memory that it claims.
+struct lent_tensor {
+  std::array<std::int64_t, 2> shape{};
+  std::array<std::int64_t, 2> strides{};
+  std::vector<std::byte> memory;
+  DLManagedTensorVersioned managed{};
+  int num_deleted{0};
+
+  explicit lent_tensor(random_source& random)
+  {
+    static constexpr auto bits = std::to_array<std::uint8_t>({8, 16, 32, 64});
+    auto& tensor               = managed.dl_tensor;
+    tensor.ndim                = 1 + static_cast<std::int32_t>(random.below(2));
+    tensor.device              = {ARROW_DEVICE_CPU, 0};
+    tensor.dtype               = {static_cast<std::uint8_t>(random.below(3)), random.pick(bits), 1};
+    if (random.percent(10)) { tensor.dtype = {6, 8, 1}; }
+    shape   = {random.below(20), random.below(6)};
+    strides = {random.below(7) - 3, random.below(60) - 30};
+    if (random.percent(40)) { strides = {1, shape[0] + random.below(3)}; }
+    managed.version     = {1, static_cast<std::uint32_t>(random.below(3))};
+    managed.manager_ctx = this;
+    managed.deleter     = [](DLManagedTensorVersioned* self) {
+      ++static_cast<lent_tensor*>(self->manager_ctx)->num_deleted;
+    };
+    tensor.shape   = shape.data();
+    tensor.strides = random.percent(30) ? nullptr : strides.data();
+  }
+
+  lent_tensor(lent_tensor const&)            = delete;
+  lent_tensor& operator=(lent_tensor const&) = delete;
+
+  void mutate(random_source& random)
+  {
+    auto& tensor      = managed.dl_tensor;
+    auto const number = random.percent(30) ? random.below(100) : random.pick(strange_numbers);
+    switch (random.below(11)) {
+      case 0:
+      case 1: random.pick(shape) = number; break;
+      case 2:
+      case 3: random.pick(strides) = number; break;
+      case 4: tensor.ndim = static_cast<std::int32_t>(number); break;
+      case 5: tensor.shape = nullptr; break;
+      case 6: tensor.byte_offset = static_cast<std::uint64_t>(number); break;
+      case 7: tensor.dtype.bits = static_cast<std::uint8_t>(number); break;
+      case 8: tensor.dtype.code = static_cast<std::uint8_t>(number); break;
+      case 9: tensor.dtype.lanes = static_cast<std::uint16_t>(number); break;
+      default:
+        tensor.device = {static_cast<std::int32_t>(number), static_cast<std::int32_t>(number)};
+    }
+  }
+
+  [[nodiscard]] bool is_table() const { return managed.dl_tensor.ndim == 2; }
+
+  [[nodiscard]] std::int64_t rows() const { return shape[0]; }
+
+  [[nodiscard]] std::int64_t columns() const { return is_table() ? shape[1] : 1; }
+
+  [[nodiscard]] std::int64_t width() const { return managed.dl_tensor.dtype.bits / 8; }
+
+  [[nodiscard]] bool has_elements() const { return rows() > 0 && columns() > 0; }
+
+  [[nodiscard]] __int128_t position(std::int64_t row, std::int64_t column) const
+  {
+    auto const row_major = managed.dl_tensor.strides == nullptr;
+    auto const row_step  = row_major ? columns() : strides[0];
+    auto const step      = row_major ? 1 : strides[1];
+    return __int128_t{row} * row_step + (is_table() ? __int128_t{column} * step : 0);
+  }
+
+  /// The least and the greatest position of its corners.
+  [[nodiscard]] std::array<__int128_t, 2> reach() const
+  {
+    auto const corners = {position(0, 0),
+                          position(rows() - 1, 0),
+                          position(0, columns() - 1),
+                          position(rows() - 1, columns() - 1)};
+    return {std::min(corners), std::max(corners)};
+  }
+
+  /// Whether it makes sense as far as its numbers go.
+  [[nodiscard]] bool is_sound() const
+  {
+    auto const& tensor = managed.dl_tensor;
+    auto const& type   = tensor.dtype;
+    auto const is_type =
+      type.lanes == 1 && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
+    return (tensor.ndim == 1 || tensor.ndim == 2) && tensor.shape != nullptr && is_type &&
+           rows() >= 0 && columns() >= 0 && rows() <= most_rows && columns() <= most_columns;
+  }
+
+  /// @return Whether there is memory for all that it claims and that makes sense
+  [[nodiscard]] bool provide(random_source& random)
+  {
+    auto& tensor = managed.dl_tensor;
+    if (!is_sound()) { return true; }
+    // What takes more than its own size to hold is not tried.
+    if (rows() * columns() > most_bytes) { return false; }
+    if (!has_elements()) { return true; }
+    auto const [lowest, highest] = reach();
+    auto const bytes             = (highest - lowest + 1) * width();
+    // No memory of a process lies so far below any other.
+    auto const is_absurd =
+      lowest * width() < -(__int128_t{1} << 47) || highest * width() > (__int128_t{1} << 64);
+    if (is_absurd) {
+      memory.resize(1);
+      tensor.data = memory.data();
+      return true;
+    }
+    if (bytes > most_bytes) { return false; }
+    memory.resize(static_cast<std::size_t>(bytes));
+    for (auto& byte : memory) { byte = static_cast<std::byte>(random.bits()); }
+    memory.shrink_to_fit();
+    // Wherever the first element is: through integers, for the memory may be elsewhere.
+    auto const first = reinterpret_cast<std::uintptr_t>(memory.data()) -
+                       static_cast<std::uintptr_t>(lowest * width()) -
+                       static_cast<std::uintptr_t>(tensor.byte_offset);
+    tensor.data      = reinterpret_cast<void*>(first);  // NOLINT(performance-no-int-to-ptr)
+    return true;
+  }
+
+  void write(std::int64_t row, std::int64_t column, value_writer& out) const
+  {
+    auto const index = static_cast<std::int64_t>(position(row, column) - reach()[0]);
+    auto const* from = memory.data() + index * width();
+    auto const& type = managed.dl_tensor.dtype;
+    auto bits        = std::uint64_t{0};
+    std::memcpy(&bits, from, static_cast<std::size_t>(width()));
+    if (type.code == 2) {
+      if (width() == 2) { return out.half(static_cast<std::uint16_t>(bits)); }
+      if (width() == 4) { return out.real(std::bit_cast<float>(static_cast<std::uint32_t>(bits))); }
+      return out.real(std::bit_cast<double>(bits));
+    }
+    auto const shift = 64 - type.bits;
+    out.number(type.code == 0 ? __int128_t{static_cast<std::int64_t>(bits << shift) >> shift}
+                              : __int128_t{bits});
+  }
+};
+
+outcome import_and_compare(lent_tensor& source, random_source& random)
+{
+  static auto expected = std::string{};
+  static auto found    = std::string{};
+  auto const policy    = random.percent(70)   ? copy_policy::if_needed
+                         : random.percent(50) ? copy_policy::never
+                                              : copy_policy::always;
+  auto const imported =
+    from_dlpack(&source.managed, policy, cuda::stream_ref{cudaStream_t{}}, host_memory_resource());
+  auto const examined       = uncounted{};
+  heap().news_until_failure = -1;
+  if (!source.is_sound() || (source.has_elements() &&
+                             source.memory.size() < 2 * static_cast<std::size_t>(source.width()))) {
+    return outcome::imported;
+  }
+  expected.clear();
+  found.clear();
+  auto out = value_writer{expected};
+  for (std::int64_t column = 0; column < source.columns(); ++column) {
+    for (std::int64_t row = 0; row < source.rows(); ++row) { source.write(row, column, out); }
+  }
+  for (auto const& column : imported.table.columns) { read_column(column.view(), found); }
+  if (found != expected) { throw finding{"elements that are not the tensor's"}; }
+  return outcome::equal;
+}
+
+}  // namespace
+
+outcome import_tensor_once(random_source& random, std::int64_t news_until_failure)
+{
+  auto source = lent_tensor{random};
+  for (auto changes = random.below(3); changes > 0; --changes) { source.mutate(random); }
+  if (!source.provide(random)) { return outcome::not_provided; }
+  heap().start(news_until_failure);
+  auto const ended =
+    judge(news_until_failure >= 0, [&] { return import_and_compare(source, random); });
+  check_nothing_is_left();
+  if (source.num_deleted != 1) {
+    throw finding{"a tensor deleted " + std::to_string(source.num_deleted) + " times"};
+  }
+  // Columns have a size of their own, elements the tensor's.
+  auto const columns = source.is_sound() ? source.columns() : 0;
+  auto const rows    = source.is_sound() ? source.rows() : 0;
+  if (heap().bytes_peak > (std::int64_t{1} << 16) + columns * (2048 + rows * 64)) {
+    throw finding{std::to_string(heap().bytes_peak) + " bytes allocated for a tensor"};
+  }
+  return ended;
+}
+
+}  // namespace cudf_arrow_bridge::fuzz
