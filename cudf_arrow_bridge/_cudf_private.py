@@ -20,6 +20,8 @@ from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
+from ._columns import HeldSpan
+
 __all__ = [
     "DEFAULT_STRING_DTYPE",
     "category_values",
@@ -52,12 +54,17 @@ def columns_of(obj: Any) -> Sequence[ColumnBase]:
 
 
 def share(span: Any) -> Any:
-    """Take a reference that cuDF's copy-on-write respects.
+    """Take hold of memory such that cuDF's copy-on-write leaves it as it is.
 
-    cuDF writes in place while only one ``Buffer`` refers to the memory. A second one makes the
-    writer move away, and the memory an export hands out stays as it was.
+    cuDF writes in place while only one ``Buffer`` refers to the memory. One more reference makes
+    the writer move away, and the memory an export hands out stays as it was.
     """
-    return span.copy(deep=False) if isinstance(span, Buffer) else span
+    if not isinstance(span, Buffer):
+        return span
+    owner = span.owner
+    held = HeldSpan(span.ptr, span.size, owner)
+    owner._slices.add(held)
+    return held
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Mapping
-from typing import Any
-
-import pylibcudf as plc
-
 from ._schema import Schema
 from .exporting import ExportOptions
-from .metadata import ColumnMetadata
+from .parts import Parts
 from .streams import Stream
 
 class ExportedArray:
@@ -26,35 +21,13 @@ class ExportedArray:
     def release(self) -> None: ...
     def buffers(self) -> list[tuple[str, int, int, bool]]: ...
 
-def export_column(
-    column: plc.Column,
-    metadata: ColumnMetadata,
-    owner: Any,
-    how: ExportOptions,
-    requested: object | None,
-) -> tuple[Schema, ExportedArray]: ...
-def export_table(
-    columns: tuple[plc.Column, ...],
-    fields: list[ColumnMetadata],
-    num_rows: int,
-    metadata: Mapping[bytes, bytes],
-    owner: Any,
-    how: ExportOptions,
-    requested: object | None,
+def export_parts(
+    parts: Parts, how: ExportOptions, requested: object | None
 ) -> tuple[Schema, ExportedArray]: ...
 
 class BatchSource: ...
 
-def slice_column(
-    column: plc.Column, metadata: ColumnMetadata, max_rows: int, owner: Any, how: ExportOptions
-) -> BatchSource: ...
-def slice_table(
-    columns: tuple[plc.Column, ...],
-    fields: list[ColumnMetadata],
-    num_rows: int,
-    metadata: Mapping[bytes, bytes],
-    max_rows: int,
-    owner: Any,
-    how: ExportOptions,
+def slice_parts(
+    parts: Parts, max_rows: int, how: ExportOptions, requested: object | None
 ) -> BatchSource: ...
 def single_batch(schema: Schema, array: ExportedArray) -> BatchSource: ...

@@ -140,71 +140,82 @@ cdef class ExportCall:
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
-    def __cinit__(self, columns, owner, how):
+    def __cinit__(self, parts, how):
         mr = resolve_resource(None)
         self.options.compact = how.compact
         self.options.managed_as_cuda = how.managed_as_cuda
         self.stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
         self.resource = resource_of(mr)
         # The stream and the resource are in use as long as what they were used for.
-        self.owner = share_object((columns, owner, mr, how.stream))
+        self.owner = share_object((parts.columns, parts.owners, mr, how.stream))
 
 
-cdef table_view view_of(tuple columns, size_type num_rows) except *:
+cdef table_view table_of(parts) except *:
     cdef vector[column_view] views
-    views.reserve(len(columns))
-    for column in columns:
+    views.reserve(len(parts.columns))
+    for column in parts.columns:
         views.push_back((<Column?>column).view())
-    return table_view(views, num_rows)
+    return table_view(views, parts.num_rows)
 
 
-cdef shared_schema schema_of(table_view view, list fields, metadata, requested) except *:
-    cdef vector[column_metadata] c_fields
-    c_fields.reserve(len(fields))
-    for field in fields:
-        c_fields.push_back(to_column_metadata(field))
-    cdef vector[_core.pair[_core.string, _core.string]] c_metadata = to_key_values(metadata)
+cdef column_view column_of(parts) except *:
+    return (<Column?>parts.columns[0]).view()
+
+
+cdef shared_schema schema_of(parts, requested) except *:
+    """Make the schema of `Parts`, unless one is known."""
+    description = parts.description
+    if requested is None and description.schema is not None:
+        return (<Schema?>description.schema).schema
+    cdef vector[column_metadata] fields
+    for field in description.fields:
+        fields.push_back(to_column_metadata(field))
+    cdef vector[_core.pair[_core.string, _core.string]] metadata
+    metadata = to_key_values(description.metadata)
     cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef shared_schema schema
-    with nogil:
-        schema = move(_core.make_schema(view, c_fields, c_metadata, c_requested))
+    cdef table_view table
+    cdef column_view column
+    if parts.kind == "table":
+        table = table_of(parts)
+        with nogil:
+            schema = move(_core.make_schema(table, fields, metadata, c_requested))
+    else:
+        column = column_of(parts)
+        with nogil:
+            schema = move(_core.make_schema(column, fields[0], c_requested))
+    if requested is None:
+        description.schema = Schema.wrap(schema)
     return schema
 
 
-def export_column(Column column not None, metadata, owner, how, requested):
-    """Export a column: its schema and its array.
+def export_parts(parts, how, requested):
+    """Export `Parts`: the schema and the array.
 
-    `owner` and the stream are kept alive, beside the column, as long as anything made from the
+    The owners and the stream are kept alive, beside the columns, as long as anything made from the
     array is. `requested` is the capsule of a schema, which stays what it was, or None.
     """
-    cdef column_view view = column.view()
-    cdef column_metadata c_metadata = to_column_metadata(metadata)
-    cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
-    cdef ExportCall call = ExportCall(column, owner, how)
-    cdef shared_schema schema
+    cdef ExportCall call = ExportCall(parts, how)
+    cdef shared_schema schema = schema_of(parts, requested)
+    cdef table_view table
+    cdef column_view column
     cdef _core.device_array array
-    with nogil:
-        schema = move(_core.make_schema(view, c_metadata, c_requested))
-        array = move(
-            _core.to_arrow_device(
-                view, schema, call.owner, call.options, call.stream, call.resource
+    if parts.kind == "table":
+        table = table_of(parts)
+        with nogil:
+            array = move(
+                _core.to_arrow_device(
+                    table, schema, call.owner, call.options, call.stream, call.resource
+                )
             )
-        )
-    return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
-
-
-def export_table(tuple columns, list fields, size_type num_rows, metadata, owner, how, requested):
-    """Export columns as a record batch: its schema and its array, likewise."""
-    cdef table_view view = view_of(columns, num_rows)
-    cdef ExportCall call = ExportCall(columns, owner, how)
-    cdef shared_schema schema = schema_of(view, fields, metadata, requested)
-    cdef _core.device_array array
-    with nogil:
-        array = move(
-            _core.to_arrow_device(
-                view, schema, call.owner, call.options, call.stream, call.resource
+    else:
+        column = column_of(parts)
+        with nogil:
+            array = move(
+                _core.to_arrow_device(
+                    column, schema, call.owner, call.options, call.stream, call.resource
+                )
             )
-        )
     return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
 
 
@@ -212,47 +223,29 @@ cdef class BatchSource:
     """Batches for a stream: `cudf_arrow_bridge::batch_source` as Python sees it."""
 
 
-def slice_column(Column column not None, metadata, size_type max_rows, owner, how) -> BatchSource:
-    """Split a column into batches that are exported when they are asked for."""
+def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
+    """Split `Parts` into batches that are exported, likewise, when they are asked for."""
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef column_view view = column.view()
-    cdef column_metadata c_metadata = to_column_metadata(metadata)
-    cdef ExportCall call = ExportCall(column, owner, how)
-    with nogil:
-        result.source = move(
-            _core.slices(
-                view,
-                _core.make_schema(view, c_metadata, NULL),
-                call.owner,
-                max_rows,
-                call.options,
-                call.stream,
-                call.resource,
+    cdef ExportCall call = ExportCall(parts, how)
+    cdef shared_schema schema = schema_of(parts, requested)
+    cdef table_view table
+    cdef column_view column
+    if parts.kind == "table":
+        table = table_of(parts)
+        with nogil:
+            result.source = move(
+                _core.slices(
+                    table, schema, call.owner, max_rows, call.options, call.stream, call.resource
+                )
             )
-        )
-    return result
-
-
-def slice_table(
-    tuple columns, list fields, size_type num_rows, metadata, size_type max_rows, owner, how
-) -> BatchSource:
-    """Split columns into record batches, likewise."""
-    cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef table_view view = view_of(columns, num_rows)
-    cdef ExportCall call = ExportCall(columns, owner, how)
-    cdef shared_schema schema = schema_of(view, fields, metadata, None)
-    with nogil:
-        result.source = move(
-            _core.slices(
-                view,
-                schema,
-                call.owner,
-                max_rows,
-                call.options,
-                call.stream,
-                call.resource,
+    else:
+        column = column_of(parts)
+        with nogil:
+            result.source = move(
+                _core.slices(
+                    column, schema, call.owner, max_rows, call.options, call.stream, call.resource
+                )
             )
-        )
     return result
 
 

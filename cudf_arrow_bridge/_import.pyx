@@ -23,6 +23,8 @@ from cudf_arrow_bridge._interpreter cimport (
 )
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 
+from cudf_arrow_bridge._columns import array_interface
+
 
 cdef class Span:
     """Memory of an imported column, as pylibcudf and cuDF take it.
@@ -53,13 +55,7 @@ cdef class Span:
 
     @property
     def __cuda_array_interface__(self) -> dict:
-        return {
-            "data": (self.ptr, False),
-            "shape": (self.size,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 3,
-        }
+        return array_interface(self.ptr, self.size)
 
 
 cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object kept):

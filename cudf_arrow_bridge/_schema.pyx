@@ -16,6 +16,7 @@ from cudf_arrow_bridge._core cimport (
     check_same_schema,
     column_metadata,
     copy_schema,
+    equal_schemas,
     shared_schema,
     unique_schema,
 )
@@ -68,6 +69,16 @@ cdef class Schema:
         with nogil:
             copied = move(copy_schema(dereference(schema)))
         return Schema.wrap(move(copied))
+
+
+def are_equal(one, other) -> bool:
+    """Whether the schemas of two capsules say the same in every respect.
+
+    Both must be known to be sound: arrays with them have been imported.
+    """
+    return equal_schemas(
+        dereference(schema_from_capsule(one)), dereference(schema_from_capsule(other))
+    )
 
 
 def check_same(expected, found) -> None:

@@ -10,10 +10,14 @@ class StreamNotes:
     error: BaseException | None
     labels: tuple[Any, ...]
     stream: Stream | None
+    started: bool
+    requested: Schema | None
+    refusal: ValueError | None
 
 class ExportedStream:
     notes: StreamNotes
     is_released: bool
+    has_given_schema: bool
     def __init__(
         self, sources: Iterator[BatchSource], notes: StreamNotes, schema: Schema | None
     ) -> None: ...

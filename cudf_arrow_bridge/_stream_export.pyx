@@ -47,11 +47,20 @@ cdef class StreamNotes:
         The labels of the first batch's `DeviceArray`.
     stream
         The stream that the object was exported on which the last batch is of.
+    started
+        Whether the first object has been taken from the source.
+    requested
+        The `Schema` that the consumer would rather have; None if it said nothing in time.
+    refusal
+        Why the first object cannot be had as requested; its batches come as they are.
     """
 
     cdef public object error
     cdef public tuple labels
     cdef public object stream
+    cdef public bint started
+    cdef public object requested
+    cdef public object refusal
 
     def __cinit__(self):
         self.labels = ()
@@ -129,6 +138,7 @@ cdef class ExportedStream:
 
     cdef device_array_stream stream
     cdef readonly StreamNotes notes
+    cdef readonly bint has_given_schema
     cdef shared_schema last_schema
     cdef int64_t first_row
 
@@ -139,6 +149,7 @@ cdef class ExportedStream:
         puller.notes = self.notes = notes
         if schema is not None:
             c_schema = schema.schema
+            self.has_given_schema = True
         cdef unique_ptr[batch_source] source = python_source(share_object(puller), pull)
         self.stream = device_array_stream(move(source), c_schema)
 

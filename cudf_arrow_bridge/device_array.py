@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from . import display
+from ._schema import Schema
 from ._tensor import tensor_of
 from .residency import DeviceType
 from .streams import resolve_stream
@@ -27,7 +28,6 @@ __all__ = [
     "as_schema",
     "check_keywords",
     "check_shape",
-    "with_method",
 ]
 
 
@@ -341,21 +341,6 @@ def check_shape(wanted: pa.DataType, own: pa.DataType) -> None:
         )
 
 
-class _SchemaCapsule:
-    """A bare capsule as an object of the protocol."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_schema__(self) -> object:
-        return self._capsule
-
-
-def with_method(schema: Any) -> Any:
-    """Give a bare capsule the method that pyarrow looks for; leave what has it alone."""
-    return schema if hasattr(schema, "__arrow_c_schema__") else _SchemaCapsule(schema)
-
-
 def as_capsule(schema: Any) -> Any:
     """Return the capsule of a schema: of None none, and of a capsule itself."""
     if not hasattr(schema, "__arrow_c_schema__"):
@@ -364,13 +349,18 @@ def as_capsule(schema: Any) -> Any:
 
 
 def as_field(schema: Any) -> pa.Field:
-    """Read a schema, or a capsule of one (which that spends), as a field."""
-    return pa.field(with_method(schema))
+    """Read a schema, or a copy of the one in a capsule, as a field."""
+    return pa.field(_with_method(schema))
 
 
 def as_schema(schema: Any) -> pa.Schema:
     """Read the schema of a record batch, likewise."""
-    return pa.schema(with_method(schema))
+    return pa.schema(_with_method(schema))
+
+
+def _with_method(schema: Any) -> Any:
+    # Copies name every field: pyarrow insists on what the specification leaves open.
+    return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
 
 
 def _walk(

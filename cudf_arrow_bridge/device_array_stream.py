@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ._schema import marks_table
+from ._schema import Schema, marks_table
 from ._stream_export import ExportedStream
 from .device_array import (
     DeviceArray,
+    as_capsule,
     as_field,
     as_schema,
     check_keywords,
@@ -55,7 +56,8 @@ class DeviceArrayStream:
         Parameters
         ----------
         requested_schema
-            As in `DeviceArray.__arrow_c_device_array__`.
+            As in `to_arrow_device`, of all batches; a stream whose first batch has been looked at
+            already, or whose schema was given when it was made, comes as it is.
         **kwargs
             For keywords of later versions of the specification.
 
@@ -100,10 +102,22 @@ class DeviceArrayStream:
     def _hand_over(self, requested: object | None, capsule: Callable[[], object]) -> object:
         self._check_there()
         if requested is not None:
-            check_shape(as_field(requested).type, as_field(self).type)
+            self._request(requested)
         result = capsule()
         self._gone = "handed to a consumer"
         return result
+
+    def _request(self, requested: object) -> None:
+        notes = self._stream.notes
+        if notes.started or self._stream.has_given_schema:
+            # Too late, or against what the stream was made for: it comes as it is.
+            check_shape(as_field(requested).type, as_field(self).type)
+            return
+        notes.requested = Schema.copy_of(as_capsule(requested))
+        self._stream.schema()
+        if notes.refusal is not None:
+            refusal, notes.refusal = notes.refusal, None
+            raise refusal
 
     def __iter__(self) -> Self:
         self._check_there()

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pylibcudf as plc
 
-from ._export import export_column, export_table
+from ._columns import types_of
+from ._export import export_parts
 from ._frames_loader import load_frames
+from ._schema import Schema, are_equal
 from .device_array import DeviceArray, as_capsule
 from .metadata import ColumnMetadata, from_field
-from .parts import Parts
+from .parts import Description, Parts
+from .recent import Recent
 from .sources import ImportOptions, Kind, Source, open_source
 from .streams import Stream, resolve_stream
 
@@ -116,21 +120,8 @@ class _Exporter:
 
     def __call__(self, requested: object | None) -> DeviceArray:
         parts = self.parts
-        if parts.kind == "table":
-            schema, array = export_table(
-                tuple(parts.columns),
-                parts.fields,
-                parts.num_rows,
-                parts.metadata,
-                parts.owners,
-                self.how,
-                requested,
-            )
-        else:
-            schema, array = export_column(
-                parts.columns[0], parts.fields[0], parts.owners, self.how, requested
-            )
-        return DeviceArray(array, schema, parts.kind, parts.labels, exporter=self)
+        schema, array = export_parts(parts, self.how, requested)
+        return DeviceArray(array, schema, parts.kind, parts.description.labels, exporter=self)
 
     def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
         return _PartExporter(array, schema, self.how)
@@ -174,10 +165,10 @@ def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
         Where an index that is made for the occasion is made, and foreign arrays are imported.
     """
     if isinstance(obj, plc.Column):
-        return Parts([obj], [ColumnMetadata()], obj.size(), {}, "column", (), ())
+        return Parts("column", [obj], obj.size(), Description([ColumnMetadata()], {}))
     if isinstance(obj, plc.Table):
-        # Without metadata the core names the fields by their positions.
-        return Parts(obj.columns(), [], obj.num_rows(), {}, "table", (), (obj,))
+        columns = obj.columns()
+        return Parts("table", columns, obj.num_rows(), _unnamed(types_of(columns)), (obj,))
     if is_cudf(obj):
         parts: Parts = load_frames().disassemble(obj, preserve_index, stream)
         return parts
@@ -190,14 +181,55 @@ def is_cudf(obj: Any) -> bool:
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
+@lru_cache(maxsize=64)
+def _unnamed(types: bytes) -> Description:
+    """Describe a table that has only its columns' types: the core names the fields by position."""
+    return Description([], {})
+
+
 def _parts_of_source(source: Source, stream: Stream, kind: Kind | None = None) -> Parts:
     """Import what another library holds, to be exported under the names it came with."""
     # It goes on to somebody who takes what Arrow allows.
     options = ImportOptions(sanitize=False)
-    if source.kind(kind) == "table":
+    found = source.kind(kind)
+    if found == "table":
         columns, num_rows = source.import_table(stream, None, options)
-        schema = source.schema()
-        fields = [from_field(field) for field in schema]
-        return Parts(columns, fields, num_rows, schema.metadata or {}, "table", (), ())
-    column = source.import_column(stream, None, options)
-    return Parts([column], [from_field(source.field())], column.size(), {}, "column", (), ())
+    else:
+        columns = [source.import_column(stream, None, options)]
+        num_rows = columns[0].size()
+    return Parts(found, columns, num_rows, _description_of(source, found, columns))
+
+
+@dataclass(frozen=True)
+class _SourceKey:
+    """What the schema of an imported array depends on, once that is exported."""
+
+    schema: object
+    kind: Kind
+    types: bytes
+
+    def equals(self, other: _SourceKey) -> bool:
+        return (
+            self.types == other.types
+            and self.kind == other.kind
+            and are_equal(self.schema, other.schema)
+        )
+
+
+_known: Recent[_SourceKey, Description] = Recent()
+
+
+def _description_of(source: Source, kind: Kind, columns: list[plc.Column]) -> Description:
+    # The batches of a stream come one by one, each with a schema of its own.
+    key = _SourceKey(source.schema_capsule, kind, types_of(columns))
+    description = _known.find(key.equals)
+    if description is None:
+        if kind == "table":
+            schema = source.schema()
+            fields = [from_field(field) for field in schema]
+            description = Description(fields, schema.metadata or {})
+        else:
+            description = Description([from_field(source.field())], {})
+        copied = Schema.copy_of(source.schema_capsule).__arrow_c_schema__()
+        _known.add(replace(key, schema=copied), description)
+    return description

@@ -16,7 +16,15 @@ import pandas as pd
 import pylibcudf as plc
 
 from . import convert, pandas_metadata
-from ._cudf_private import columns_of, make_column, make_frame, make_index, make_series
+from ._columns import rebuild_all
+from ._cudf_private import (
+    columns_of,
+    make_column,
+    make_frame,
+    make_index,
+    make_series,
+    share,
+)
 from .dtypes import hint
 from .incoming import incoming
 from .labels import index_level_name, stringify
@@ -25,8 +33,9 @@ from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from .origins import recall
 from .outgoing import outgoing
 from .pandas_types import pandas_type
-from .parts import Parts
+from .parts import Description, Parts
 from .residency import Place, place_of
+from .shapes import Shape, described, remember
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +106,8 @@ def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) 
         rows = None
     ours = encode_field(kind, name, label, hint(column.dtype), rows, objects)
     field = replace(field, metadata={**field.metadata, **ours})
-    return Parts([made], [field], column.size, {}, "column", tuple(objects), (made,))
+    description = Description([field], {}, tuple(objects))
+    return Parts("column", [made], column.size, description, (made,))
 
 
 def _table(
@@ -109,6 +119,35 @@ def _table(
     attrs: dict[Any, Any],
     stream: Any,
 ) -> Parts:
+    rows: Index | None = None
+    levels: list[ColumnBase] = []
+    if isinstance(index, cudf.RangeIndex) and preserve_index is None:
+        rows = Index([index.name], range=_range(index))
+    elif preserve_index is not False:
+        levels = _levels(index, columns, stream)
+        first = len(columns)
+        rows = Index(list(index.names), levels=list(range(first, first + len(levels))))
+    together = [*columns, *levels]
+    shape = None if attrs else Shape.of(kind, labels, rows, together)
+    known = None if shape is None else described(shape)
+    if known is not None:
+        made = [rebuild_all(column.plc_column, share) for column in together]
+    else:
+        made, known = _describe(kind, labels, rows, columns, levels, attrs)
+        if shape is not None and not known.labels:
+            remember(shape, known)
+    return Parts("table", made, len(index), known, tuple(made))
+
+
+def _describe(
+    kind: Kind,
+    labels: pd.Index,
+    rows: Index | None,
+    columns: Sequence[ColumnBase],
+    levels: Sequence[ColumnBase],
+    attrs: dict[Any, Any],
+) -> tuple[list[plc.Column], Description]:
+    """Return columns and the levels of their index as Arrow sees them, and what describes them."""
     names = [stringify(label) for label in labels]
     entries = [
         _entry(label, name, column)
@@ -116,18 +155,13 @@ def _table(
             pandas_metadata.column_names(labels), names, columns, strict=True
         )
     ]
-    rows: Index | None = None
-    levels: list[ColumnBase] = []
-    described: list[Any] = []
-    if isinstance(index, cudf.RangeIndex) and preserve_index is None:
-        rows = Index([index.name], range=_range(index))
-        described = [pandas_metadata.range_entry(_range(index), index.name)]
-    elif preserve_index is not False:
-        levels = _levels(index, columns, stream)
-        rows = Index(list(index.names), levels=list(range(len(names), len(names) + len(levels))))
-        for position, (label, level) in enumerate(zip(index.names, levels, strict=True)):
+    index: list[Any] = []
+    if rows is not None and rows.range is not None:
+        index = [pandas_metadata.range_entry(rows.range, rows.names[0])]
+    elif rows is not None:
+        for position, (label, level) in enumerate(zip(rows.names, levels, strict=True)):
             name = index_level_name(label, position, names)
-            described.append(name)
+            index.append(name)
             names.append(name)
             entries.append(_entry(None if label is None else stringify(label), name, level))
     together = [*columns, *levels]
@@ -136,12 +170,11 @@ def _table(
     objects: list[Any] = []
     layout = Layout(kind, list(range(len(columns))), labels, hints, rows)
     metadata = {
-        PANDAS_KEY: pandas_metadata.encode(labels, entries, described, attrs),
+        PANDAS_KEY: pandas_metadata.encode(labels, entries, index, attrs),
         BRIDGE_KEY: layout.encode(names, objects),
     }
-    made = [column for column, _ in pairs]
     fields = [field for _, field in pairs]
-    return Parts(made, fields, len(index), metadata, "table", tuple(objects), tuple(made))
+    return [column for column, _ in pairs], Description(fields, metadata, tuple(objects))
 
 
 def _outgoing(column: ColumnBase, name: str) -> tuple[plc.Column, ColumnMetadata]:
@@ -212,7 +245,7 @@ def frame_assembler(
         The schema they come with. Its metadata says what is the index, what the labels are, and
         which dtypes the Arrow types alone don't tell; what no longer fits the fields is ignored.
     labels
-        The labels of :class:`Parts`, where the array still had them.
+        The labels of :class:`Description`, where the array still had them.
     stream
         Where conversions run, as pylibcudf takes streams.
 

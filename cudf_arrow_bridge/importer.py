@@ -43,7 +43,7 @@ class Importer:
         Parameters
         ----------
         schema
-            Anything with ``__arrow_c_schema__``, or a capsule, which this spends.
+            Anything with ``__arrow_c_schema__``, or a capsule.
         kind, labels
             Of the arrays.
         """

@@ -26,6 +26,15 @@ from .metadata import (
 
 __all__ = ["lasting_metadata", "origin_of", "recall", "remember"]
 
+_TIMESTAMP = pa.timestamp("s").id
+#: Types that cuDF has itself, with nothing below them.
+_KEPT = {
+    *(kind().id for kind in (pa.int8, pa.int16, pa.int32, pa.int64, pa.bool_)),
+    *(kind().id for kind in (pa.uint8, pa.uint16, pa.uint32, pa.uint64)),
+    *(kind().id for kind in (pa.float32, pa.float64, pa.string, pa.large_string)),
+    *(_TIMESTAMP, pa.duration("s").id),
+}
+
 
 def remember(column: ColumnBase, field: pa.Field) -> None:
     """Keep what a column, and all below it, came from.
@@ -37,8 +46,20 @@ def remember(column: ColumnBase, field: pa.Field) -> None:
     field
         The field it came with.
     """
-    note_on_column(column, field)
-    _remember_memory(column.plc_column, field)
+    if not _says_nothing_new(field):
+        note_on_column(column, field)
+        _remember_memory(column.plc_column, field)
+
+
+def _says_nothing_new(field: pa.Field) -> bool:
+    """Say whether cuDF's own column would leave as the very same field."""
+    arrow_type = field.type
+    return (
+        arrow_type.id in _KEPT
+        and field.nullable
+        and field.metadata is None
+        and not (arrow_type.id == _TIMESTAMP and arrow_type.tz)
+    )
 
 
 def _remember_memory(column: plc.Column, field: pa.Field) -> None:

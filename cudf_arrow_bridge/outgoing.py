@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 
+from ._columns import rebuild, rebuild_all
 from ._cudf_private import category_values, share
 from .dtypes import element_dtype, field_dtypes, interval_dtype
 from .metadata import EXTENSION_METADATA, EXTENSION_NAME, ColumnMetadata, child_fields, storage
@@ -74,14 +75,13 @@ def _outgoing(
         came = origin_of(values, below[0] if below else None)
         values, field = outgoing(values, element[1], came.name if came else element[0], came)
         return (
-            _rebuild(column, [_rebuild(offsets, []), values]),
+            rebuild(column, share, [rebuild(offsets, share, []), values]),
             ColumnMetadata(name, children=(field,)),
         )
     if (fields := field_dtypes(dtype)) is not None:
         children, metadata = _children(column, fields, below)
-        return _rebuild(column, children), ColumnMetadata(name, children=metadata)
-    children = [_rebuild(child, []) for child in column.children()]
-    return _rebuild(column, children), ColumnMetadata(
+        return rebuild(column, share, children), ColumnMetadata(name, children=metadata)
+    return rebuild_all(column, share), ColumnMetadata(
         name, timezone=_timezone(dtype), precision=_precision(dtype)
     )
 
@@ -152,7 +152,9 @@ def _interval(
             EXTENSION_NAME: b"pandas.interval",
             EXTENSION_METADATA: description.encode(),
         }
-    return _rebuild(column, children), ColumnMetadata(name, metadata=extension, children=fields)
+    return rebuild(column, share, children), ColumnMetadata(
+        name, metadata=extension, children=fields
+    )
 
 
 def _alias(subtype: Any) -> str | None:
@@ -165,18 +167,6 @@ def _alias(subtype: Any) -> str | None:
         return alias if str(pa.type_for_alias(alias)) == alias else None
     except (TypeError, ValueError, NotImplementedError, pa.ArrowException):
         return None
-
-
-def _rebuild(column: plc.Column, children: list[plc.Column]) -> plc.Column:
-    return plc.Column(
-        column.type(),
-        column.size(),
-        share(column.data()),
-        share(column.null_mask()),
-        column.null_count(),
-        column.offset(),
-        children,
-    )
 
 
 def _timezone(dtype: Any) -> str:

@@ -107,11 +107,11 @@ class Source:
         return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
 
     def schema(self) -> pa.Schema:
-        """Return a record batch's schema. Spends the schema's capsule: call this last."""
+        """Return a record batch's schema."""
         return as_schema(self.schema_capsule)
 
     def field(self) -> pa.Field:
-        """Return an array's field, likewise."""
+        """Return an array's field."""
         return as_field(self.schema_capsule)
 
 

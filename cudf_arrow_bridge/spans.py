@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._columns import array_interface
+
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
@@ -16,9 +18,6 @@ __all__ = ["HostSpan", "view_host"]
 
 class HostSpan:
     """A contiguous NumPy array in the shape of pylibcudf's ``Span``.
-
-    cuDF sizes the buffers it wraps by ``__cuda_array_interface__``, so the span has that too,
-    although its memory is the host's.
 
     Parameters
     ----------
@@ -37,13 +36,7 @@ class HostSpan:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
-            "data": (self.ptr, False),
-            "shape": (self.size,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 3,
-        }
+        return array_interface(self.ptr, self.size)
 
 
 def view_host(owner: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, TypeVar
 
-from ._export import BatchSource, single_batch, slice_column, slice_table
+from ._export import BatchSource, single_batch, slice_parts
 from ._schema import Schema
 from ._stream_export import ExportedStream, StreamNotes
 from .batches import pieces
-from .device_array import DeviceArray, with_method
+from .device_array import DeviceArray, as_capsule
 from .device_array_stream import DeviceArrayStream
 from .exporting import ExportOptions, parts_of
 from .streams import resolve_stream
 
 __all__ = ["to_arrow_device_stream"]
+
+Made = TypeVar("Made")
 
 
 def to_arrow_device_stream(
@@ -72,7 +75,7 @@ def to_arrow_device_stream(
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
     how = ExportOptions(resolve_stream(stream), compact, device_type == "cuda")
-    expected = None if schema is None else Schema.copy_of(with_method(schema).__arrow_c_schema__())
+    expected = None if schema is None else Schema.copy_of(as_capsule(schema))
     notes = StreamNotes()
     sources = _sources(pieces(source, how.stream), max_rows, preserve_index, how, notes)
     return DeviceArrayStream(ExportedStream(sources, notes, expected))
@@ -85,37 +88,42 @@ def _sources(
     how: ExportOptions,
     notes: StreamNotes,
 ) -> Iterator[BatchSource]:
-    first = True
     for obj in objects:
-        if isinstance(obj, DeviceArray) and (max_rows is None or len(obj) <= max_rows):
-            schema = Schema.copy_of(obj.__arrow_c_schema__())
-            source, labels = single_batch(schema, obj._array), obj._labels
-            notes.stream = obj._array.stream
-        else:
-            source, labels = _slices(obj, max_rows, preserve_index, how)
-            notes.stream = how.stream
-        if first:
-            notes.labels, first = labels, False
+        source, labels = _source(obj, max_rows, preserve_index, how, notes)
+        if not notes.started:
+            notes.labels, notes.started = labels, True
         # A generator's frame would hold on to what the consumer may have let go.
         del obj
         yield source
 
 
-def _slices(
-    obj: Any, max_rows: int | None, preserve_index: bool | None, how: ExportOptions
+def _source(
+    obj: Any,
+    max_rows: int | None,
+    preserve_index: bool | None,
+    how: ExportOptions,
+    notes: StreamNotes,
 ) -> tuple[BatchSource, tuple[Any, ...]]:
+    if isinstance(obj, DeviceArray) and (max_rows is None or len(obj) <= max_rows):
+        obj = _as_requested(obj.as_requested, notes)
+        schema = Schema.copy_of(obj.__arrow_c_schema__())
+        notes.stream = obj._array.stream
+        return single_batch(schema, obj._array), obj._labels
+    notes.stream = how.stream
     parts = parts_of(obj, preserve_index, how.stream)
     size = max_rows or max(parts.num_rows, 1)
-    if parts.kind == "column":
-        column, field = parts.columns[0], parts.fields[0]
-        return slice_column(column, field, size, parts.owners, how), parts.labels
-    source = slice_table(
-        tuple(parts.columns),
-        parts.fields,
-        parts.num_rows,
-        parts.metadata,
-        size,
-        parts.owners,
-        how,
-    )
-    return source, parts.labels
+    source = _as_requested(partial(slice_parts, parts, size, how), notes)
+    return source, parts.description.labels
+
+
+def _as_requested(make: Callable[[object | None], Made], notes: StreamNotes) -> Made:
+    """Make batches the way that the consumer asks for; the first say whether there is one."""
+    if notes.requested is None:
+        return make(None)
+    try:
+        return make(notes.requested.__arrow_c_schema__())
+    except ValueError as error:
+        if notes.started:
+            raise
+        notes.refusal, notes.requested = error, None
+        return make(None)

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import samples
 
@@ -137,7 +138,13 @@ def landed(array):
         mask = samples.pack(array.is_null().to_pylist())
         return pa.Array.from_buffers(pa.struct(fields), len(array), [mask], children=children)
     if pa.types.is_dictionary(type_):
-        return pa.DictionaryArray.from_arrays(array.indices, landed(array.dictionary))
+        values = array.dictionary
+        # Nulls among the values are nulls of the rows that refer to them.
+        places = pc.cumulative_sum(values.is_valid().cast(type_.index_type))
+        places = pc.if_else(values.is_valid(), pc.subtract(places, pa.scalar(1, places.type)), None)
+        return pa.DictionaryArray.from_arrays(
+            places.take(array.indices), landed(values.drop_null()), ordered=type_.ordered
+        )
     return array
 
 

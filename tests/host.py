@@ -197,8 +197,8 @@ def field_of(column, meta):
 
 def schema_of(parts):
     """The schema of an export. Extension types appear as they would after a trip through C."""
-    fields = [field_of(c, m) for c, m in zip(parts.columns, parts.fields, strict=True)]
-    schema = pa.schema(fields, metadata=parts.metadata or None)
+    fields = [field_of(c, m) for c, m in zip(parts.columns, parts.description.fields, strict=True)]
+    schema = pa.schema(fields, metadata=parts.description.metadata or None)
     return pa.ipc.read_schema(schema.serialize())
 
 

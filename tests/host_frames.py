@@ -60,11 +60,11 @@ def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True)
     ``peer`` changes the schema on the way; without ``objects`` only the metadata crosses.
     """
     parts = disassemble(obj, preserve_index)
-    labels = parts.labels if objects else None
+    labels = parts.description.labels if objects else None
     if parts.kind == "table":
         return assemble_frame(parts.columns, peer(schema_of(parts)), parts.num_rows, labels)
     field = pa.ipc.read_schema(
-        pa.schema([field_of(parts.columns[0], parts.fields[0])]).serialize()
+        pa.schema([field_of(parts.columns[0], parts.description.fields[0])]).serialize()
     ).field(0)
     return assemble_series(parts.columns[0], peer(field), labels)
 

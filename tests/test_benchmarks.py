@@ -42,8 +42,8 @@ def test_quick_mode_prints_every_case(result):
 
 def test_it_says_what_was_left_out(result):
     data, printed = result
-    (line,) = [line for line in printed.splitlines() if line.startswith("Left out: ")]
-    assert ("host memory" if has_gpu() else "for want of a GPU") in line
+    lines = [line for line in printed.splitlines() if line.startswith("Left out: ")]
+    assert any(("host memory" if has_gpu() else "for want of a GPU") in line for line in lines)
     if has_gpu():
         assert data["sliced_strings"]["cudf_arrow_bridge"] == data["sliced_strings"]["expected"]
 

@@ -239,9 +239,9 @@ def test_the_range_of_a_series():
 
 
 def test_a_plain_series_needs_no_metadata():
-    (field,) = disassemble(series(numbers(), "x")).fields
+    (field,) = disassemble(series(numbers(), "x")).description.fields
     assert (field.name, dict(field.metadata)) == ("x", {})
-    (field,) = disassemble(series(numbers())).fields
+    (field,) = disassemble(series(numbers())).description.fields
     assert (field.name, dict(field.metadata)) == ("", {})
 
 
@@ -294,13 +294,15 @@ def test_the_pandas_metadata_is_what_pyarrow_writes():
         },
         index=index(STRINGS, "i"),
     )
-    found = json.loads(disassemble(source).metadata[PANDAS_KEY])
+    found = json.loads(disassemble(source).description.metadata[PANDAS_KEY])
     del expected["creator"], found["creator"]
     assert found == expected
 
 
 def test_both_keys_are_there_and_are_json():
-    metadata = disassemble(labelled(pd.Index(["a", "\ud800", "b\0"], dtype=object))).metadata
+    metadata = disassemble(
+        labelled(pd.Index(["a", "\ud800", "b\0"], dtype=object))
+    ).description.metadata
     assert set(metadata) == {PANDAS_KEY, BRIDGE_KEY}
     for value in metadata.values():
         assert json.loads(value.decode("ascii"))

@@ -146,7 +146,9 @@ def test_no_metadata_can_keep_the_data_from_arriving(data):
     form = json.loads(schema.metadata[key])
     form[data.draw(st.sampled_from(sorted(form)))] = data.draw(JSON)
     metadata = {key: json.dumps(form).encode()}
-    found = assemble_frame(parts.columns, schema.with_metadata(metadata), 3, parts.labels)
+    found = assemble_frame(
+        parts.columns, schema.with_metadata(metadata), 3, parts.description.labels
+    )
     if isinstance(found, cudf.DataFrame):
         assert len(found.columns) + (not isinstance(found.index, cudf.RangeIndex)) == 4
     assert len(found) == 3

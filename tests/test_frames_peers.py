@@ -208,10 +208,10 @@ EXTENSIONS = {
 def test_an_extension_type_leaves_as_it_came(name):
     array, field, expected = EXTENSIONS[name]
     parts = disassemble(assemble_series(to_plc(array), field))
-    assert dict(parts.fields[0].metadata) == expected
+    assert dict(parts.description.fields[0].metadata) == expected
     whole = assemble_frame([to_plc(array)], pa.schema([field]), len(array))
-    assert dict(disassemble(whole).fields[0].metadata) == expected
-    assert dict(disassemble(whole["x"]).fields[0].metadata) == expected
+    assert dict(disassemble(whole).description.fields[0].metadata) == expected
+    assert dict(disassemble(whole["x"]).description.fields[0].metadata) == expected
 
 
 def test_an_interval_whose_extension_nobody_read():

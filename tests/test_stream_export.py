@@ -368,6 +368,65 @@ def test_a_requested_schema_of_another_shape_is_refused():
     assert values_of(stream) == BATCH.to_pylist()
 
 
+WANTED = pa.schema(
+    [
+        pa.field("n", pa.int32(), metadata={"k": "v"}),
+        pa.field("text", pa.large_string()),
+        pa.field("flag", pa.bool_()),
+        pa.field("list", pa.large_list(pa.field("item", pa.int64()))),
+        pa.field("category", pa.string()),
+    ]
+)
+#: The same rows by other ways into a stream.
+ORIGINS = {
+    "frame": lambda: bridge.from_arrow_device(BATCH),
+    "generator of frames": lambda: (bridge.from_arrow_device(half) for half in HALVES),
+    "generator of batches": lambda: iter(HALVES),
+    "arrays": lambda: [bridge.to_arrow_device(half) for half in HALVES],
+    "stream": lambda: pa.table(pa.Table.from_batches(HALVES)),
+}
+
+
+@pytest.mark.parametrize("max_rows", [None, 9])
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_a_requested_schema_is_that_of_all_batches(origin, max_rows):
+    stream = bridge.to_arrow_device_stream(ORIGINS[origin](), max_rows=max_rows)
+    found = pa.RecordBatchReader.from_stream(StreamOnly(stream), schema=WANTED).read_all()
+    found.validate(full=True)
+    assert [field.type for field in found.schema] == [field.type for field in WANTED]
+    assert found.schema.names == WANTED.names
+    assert found.schema.field("n").metadata == {b"k": b"v"}
+    assert found.to_pylist() == BATCH.rename_columns(WANTED.names).to_pylist()
+
+
+def test_a_request_that_comes_late_changes_nothing():
+    for look in (lambda stream: stream.schema, lambda stream: next(stream)):
+        stream = bridge.to_arrow_device_stream(iter(HALVES))
+        look(stream)
+        capsule = stream.__arrow_c_stream__(WANTED.__arrow_c_schema__())
+        schema = pa.RecordBatchReader._import_from_c_capsule(capsule).schema
+        assert schema.field("text").type == pa.string()
+
+
+def test_a_given_schema_is_kept():
+    stream = bridge.to_arrow_device_stream(iter(HALVES), schema=BATCH.schema)
+    capsule = stream.__arrow_c_stream__(WANTED.__arrow_c_schema__())
+    assert pa.RecordBatchReader._import_from_c_capsule(capsule).schema == BATCH.schema
+
+
+def test_a_batch_that_contradicts_the_request_is_an_error_of_the_stream():
+    batches = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [1, None]})]
+    stream = bridge.to_arrow_device_stream(iter(batches))
+    wanted = pa.schema([pa.field("x", pa.int64(), nullable=False)])
+    reader = pa.RecordBatchReader._import_from_c_capsule(
+        stream.__arrow_c_stream__(wanted.__arrow_c_schema__())
+    )
+    assert not reader.schema.field("x").nullable
+    assert reader.read_next_batch().to_pydict() == {"x": [1, 2]}
+    with pytest.raises(ValueError, match="'x'"):
+        reader.read_next_batch()
+
+
 @pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__arrow_c_device_stream__"])
 def test_the_end_stays_the_end(protocol):
     stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(BATCH), max_rows=40)

@@ -94,7 +94,7 @@ BAD = {
     "utf-8 of long views": (
         raw(
             pa.string_view(),
-            [None, view("a") + view(b"thirteen mor\xff"), b"thirteen mor\xff"],
+            [None, view("a") + view(b"thirteen it\xff\xff"), b"thirteen it\xff\xff"],
             2,
         ),
         ["row 1", "UTF-8"],
@@ -108,7 +108,7 @@ BAD = {
         ["row 0", "buffer 1"],
     ),
     "prefixes of views": (
-        raw(pa.string_view(), [None, view(LONG, prefix=b"thir"), b"forteen more!"], 1),
+        raw(pa.string_view(), [None, view(LONG, prefix=b"thir"), b"fourteen more"], 1),
         ["row 0", "prefix"],
     ),
     "list views": (

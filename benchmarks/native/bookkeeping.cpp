@@ -49,10 +49,23 @@ struct fixture {
     return result;
   }
 
+  /// As what the types stand for: nobody asked for a schema.
   [[nodiscard]] bridge::unique_device_array exported() const
   {
     return bridge::to_arrow_device(
              table, nullptr, bridge::export_options{}, stream, bridge::host_memory_resource())
+      .to_arrow();
+  }
+
+  /// As a schema says that was made once.
+  [[nodiscard]] bridge::unique_device_array exported_by_schema() const
+  {
+    return bridge::to_arrow_device(table,
+                                   schema,
+                                   nullptr,
+                                   bridge::export_options{},
+                                   stream,
+                                   bridge::host_memory_resource())
       .to_arrow();
   }
 };
@@ -67,8 +80,9 @@ bookkeeping::bookkeeping(int num_columns)
     export_floor(shared->table, *array.get());
     return array;
   };
-  jobs_["export"]       = [shared] { (void)shared->exported(); };
-  jobs_["export floor"] = [floor] { (void)floor(); };
+  jobs_["export"]           = [shared] { (void)shared->exported(); };
+  jobs_["export by schema"] = [shared] { (void)shared->exported_by_schema(); };
+  jobs_["export floor"]     = [floor] { (void)floor(); };
   // Both take what the floor of the export gives, so that the rest is alike.
   jobs_["import"] = [shared, floor] {
     auto array = floor();

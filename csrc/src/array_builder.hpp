@@ -25,16 +25,60 @@ struct column_rows {
   std::int64_t used_size;
 };
 
+/// All rows that a column says it has.
+inline column_rows own_rows(cudf::column_view const& column)
+{
+  auto const begin = std::int64_t{column.offset()};
+  auto const size  = std::int64_t{column.size()};
+  return {begin, size, column.null_count(), begin, size};
+}
+
 /// The rows as a column of their own, whose nulls libcudf's algorithms want counted.
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,
                           placement const& where);
 
-/// Fills the nodes of a tree from column views, as a schema says that was made for them.
+/// Some rows of a column, and what is to become of them.
+struct export_level {
+  cudf::column_view const& column;
+  column_rows rows;
+  export_step const& step;
+  schema_node const* as;  ///< whose children those of the column leave as; null: as they are
+  column_path const& path;
+};
+
+/// What the mask of a column makes of its array.
+struct array_validity {
+  void const* mask;         ///< null: no row is null
+  bool made;                ///< whether the mask is a copy
+  std::int64_t null_count;  ///< -1: nobody knows
+  std::int64_t offset;
+  std::int64_t begin;  ///< row of the column at which the other buffers begin
+};
+
+/// The address of a row of so many bits, counted from the head of a column's buffer.
+inline std::byte const* row_of(cudf::column_view const& column,
+                               std::int64_t index,
+                               std::int64_t bits)
+{
+  auto const* head = column.head<std::byte>();
+  return head == nullptr ? nullptr : head + index * (bits / 8);
+}
+
+/// How many arrays columns become, one of which each of them is.
+std::size_t num_arrays(std::span<cudf::column_view const> columns);
+
+/// Fills the nodes of a tree from column views.
 class array_builder {
  public:
+  /**
+   * @param tree Has room for as many nodes as there will be
+   * @param schema Made for the columns; null: they leave as what their types stand for
+   * @param options Of the export
+   * @param where Where the columns are, and where what is converted goes
+   */
   array_builder(array_tree& tree,
-                schema_tree const& schema,
+                schema_tree const* schema,
                 export_options const& options,
                 placement const& where)
     : tree_{tree}, schema_{schema}, options_{options}, where_{where}
@@ -52,81 +96,66 @@ class array_builder {
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,
-            schema_node const& as,
+            schema_node const* as,
             column_path const& path,
             std::optional<bit_range> const& parent_mask = {});
 
-  /// Likewise, of a column that needs no conversion as a whole any more.
-  void fill_rows(std::size_t index,
-                 cudf::column_view const& column,
-                 column_rows const& rows,
-                 schema_node const& as,
-                 column_path const& path);
-
-  std::int64_t fill_validity(array_node& node,
-                             cudf::column_view const& column,
-                             column_rows const& rows,
-                             bool compact);
-  void fill_fixed(array_node& node, cudf::column_view const& column, std::int64_t begin);
-  void fill_converted(array_node& node, std::int64_t element_bits, rmm::device_buffer&& data);
-  void fill_values(array_node& node,
-                   cudf::column_view const& column,
-                   std::int64_t begin,
-                   schema_node const& as,
-                   column_path const& path);
-  std::int64_t fill_offsets(array_node& node,
-                            std::optional<cudf::column_view> const& offsets,
-                            std::int64_t begin,
-                            column_path const& path);
-  void fill_string(array_node& node,
-                   cudf::column_view const& column,
-                   column_rows const& rows,
-                   std::int64_t begin,
-                   column_path const& path);
-  void fill_views(array_node& node,
+  /// Likewise, of a field of a table or struct, whose path matters only if there is more to do than
+  /// to share values.
+  void fill_field(std::size_t index,
                   cudf::column_view const& column,
                   column_rows const& rows,
-                  std::int64_t begin,
-                  column_path const& path);
-  void fill_fixed_size(array_node& node,
-                       cudf::column_view const& column,
-                       column_rows const& rows,
-                       export_step const& step,
-                       column_path const& path);
-  void fill_list(array_node& node,
-                 cudf::column_view const& column,
-                 column_rows const& rows,
-                 std::int64_t begin,
-                 schema_node const& as,
-                 column_path const& path);
-  void fill_struct(array_node& node,
-                   cudf::column_view const& column,
-                   column_rows const& rows,
-                   std::int64_t begin,
-                   schema_node const& as,
-                   column_path const& path);
-  void fill_dictionary(array_node& node,
-                       cudf::column_view const& column,
-                       std::int64_t begin,
-                       schema_node const& as,
-                       column_path const& path);
+                  schema_node const* as,
+                  column_path const& parent,
+                  std::size_t position,
+                  std::optional<bit_range> const& parent_mask = {});
+
+  /// Fills a node, if that takes no more than pointing at the values of a column.
+  bool share_values(array_node& node,
+                    cudf::column_view const& column,
+                    column_rows const& rows,
+                    schema_node const* as);
+
+  /// Likewise, of a column that must be checked or converted as a whole first.
+  void prepare_and_fill(std::size_t index,
+                        export_level const& level,
+                        std::optional<bit_range> const& parent_mask);
+
+  /// Likewise, of a column that needs nothing of the kind any more.
+  void fill_rows(std::size_t index, export_level const& level);
+
+  array_validity validity_of(cudf::column_view const& column,
+                             column_rows const& rows,
+                             bool compact);
+  void fill_values(array_node& node, export_level const& level, std::int64_t begin);
+  std::int64_t fill_offsets(array_node& node,
+                            cudf::column_view const* offsets,
+                            std::int64_t begin,
+                            column_path const& path);
+  void fill_string(array_node& node, export_level const& level, std::int64_t begin);
+  void fill_views(array_node& node, export_level const& level, std::int64_t begin);
+  void fill_fixed_size(array_node& node, export_level const& level);
+  void fill_list(array_node& node, export_level const& level, std::int64_t begin);
+  void fill_struct(array_node& node, export_level const& level, std::int64_t begin);
+  void fill_dictionary(array_node& node, export_level const& level, std::int64_t begin);
   void fill_indices(array_node& node,
                     cudf::column_view const& indices,
                     std::int64_t begin,
                     std::int64_t num_keys,
-                    export_step const& step,
-                    column_path const& path);
+                    export_level const& level);
 
-  [[nodiscard]] schema_node const& child_of(schema_node const& as, std::size_t index) const
-  { return schema_.nodes[as.first_child + index]; }
+  [[nodiscard]] schema_node const* level_below(schema_node const* as, std::size_t index) const
+  { return as == nullptr ? nullptr : &schema_->nodes[as->first_child + index]; }
 
-  /// An empty node, of what the export makes itself where it has converted a whole column.
-  [[nodiscard]] array_node new_node() const;
+  /// A field goes by the name in the schema, or by its position.
+  static column_path path_of(column_path const& parent, schema_node const* as, std::size_t index)
+  { return as == nullptr ? column_path{parent, index} : column_path{parent, as->name.c_str()}; }
+
   void const* keep(rmm::device_buffer&& buffer);
   void set_made(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);
 
   array_tree& tree_;
-  schema_tree const& schema_;
+  schema_tree const* schema_;
   export_options const& options_;
   placement const& where_;
   bool in_converted_{false};  ///< whether the columns at hand are not the source's own

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_builder.hpp"
+#include "export_checks.hpp"
 #include "recast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
 #include <cudf/strings/strings_column_view.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -26,7 +28,7 @@ std::int64_t width_of(cudf::column_view const& offsets)
 
 /// The bytes that offsets point into: a string column's own, or the elements of LIST<UINT8>.
 struct byte_data {
-  std::optional<cudf::column_view> offsets;
+  cudf::column_view const* offsets;  ///< null where libcudf leaves them out
   std::byte const* head;
 };
 
@@ -35,10 +37,10 @@ bool has_null_bytes(cudf::column_view const& column,
                     column_rows const& rows,
                     placement const& where)
 {
-  auto const element = column.child(cudf::lists_column_view::child_column_index);
+  auto const& element = column.child_begin()[cudf::lists_column_view::child_column_index];
   if (element.null_count() == 0 || rows.used_size == 0) { return false; }
-  auto const offsets = column.child(cudf::lists_column_view::offsets_column_index);
-  auto const ends    = read_ends(
+  auto const& offsets = column.child_begin()[cudf::lists_column_view::offsets_column_index];
+  auto const ends     = read_ends(
     offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), where);
   return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},
                      where) > 0;
@@ -50,28 +52,25 @@ byte_data bytes_of(cudf::column_view const& column,
                    placement const& where)
 {
   if (column.type().id() == cudf::type_id::LIST) {
-    auto const element = column.child(cudf::lists_column_view::child_column_index);
+    auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
     if (has_null_bytes(column, rows, where)) {
       fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
     }
     auto const* head = element.head<std::byte>();
-    return {column.child(cudf::lists_column_view::offsets_column_index),
+    return {&child_of(column, cudf::lists_column_view::offsets_column_index, path),
             head == nullptr ? nullptr : head + element.offset()};
   }
-  auto offsets = std::optional<cudf::column_view>{};
-  if (column.num_children() > 0) {
-    offsets = column.child(cudf::strings_column_view::offsets_column_index);
-  }
+  auto const* offsets = column.num_children() > 0
+                          ? &child_of(column, cudf::strings_column_view::offsets_column_index, path)
+                          : nullptr;
   return {offsets, column.head<std::byte>()};
 }
 
-void check_offsets(std::optional<cudf::column_view> const& offsets,
-                   std::int64_t end,
-                   column_path const& path)
+void check_offsets(cudf::column_view const* offsets, std::int64_t end, column_path const& path)
 {
-  if (offsets.has_value() && offsets->size() > end) { return; }
+  if (offsets != nullptr && offsets->size() > end) { return; }
   fail_invalid(path,
-               std::to_string(offsets.has_value() ? offsets->size() : 0) + " offsets found, " +
+               std::to_string(offsets == nullptr ? 0 : offsets->size()) + " offsets found, " +
                  std::to_string(end + 1) + " expected");
 }
 
@@ -91,7 +90,7 @@ std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, pla
 /// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out, and the
 /// offset at which an empty slice stands need not be the zero that consumers expect.
 std::int64_t array_builder::fill_offsets(array_node& node,
-                                         std::optional<cudf::column_view> const& offsets,
+                                         cudf::column_view const* offsets,
                                          std::int64_t begin,
                                          column_path const& path)
 {
@@ -127,32 +126,23 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   return base;
 }
 
-void array_builder::fill_string(array_node& node,
-                                cudf::column_view const& column,
-                                column_rows const& rows,
-                                std::int64_t begin,
-                                column_path const& path)
+void array_builder::fill_string(array_node& node, export_level const& level, std::int64_t begin)
 {
-  auto const bytes = bytes_of(column, rows, path, where_);
-  auto const skip  = fill_offsets(node, bytes.offsets, begin, path);
+  auto const bytes = bytes_of(level.column, level.rows, level.path, where_);
+  auto const skip  = fill_offsets(node, bytes.offsets, begin, level.path);
   node.buffers[2]  = bytes.head == nullptr ? nullptr : bytes.head + skip;
 }
 
-void array_builder::fill_views(array_node& node,
-                               cudf::column_view const& column,
-                               column_rows const& rows,
-                               std::int64_t begin,
-                               column_path const& path)
+void array_builder::fill_views(array_node& node, export_level const& level, std::int64_t begin)
 {
-  auto const bytes = bytes_of(column, rows, path, where_);
+  auto const bytes = bytes_of(level.column, level.rows, level.path, where_);
   auto const size  = node.offset + node.length;
   auto strings     = byte_strings{};
+  auto view_bytes  = std::int64_t{0};
   if (size > 0) {
-    check_offsets(bytes.offsets, begin + size, path);
-    node.view_bytes = offset_at(*bytes.offsets, begin + size, where_);
-    if (node.view_bytes > most_bytes) {
-      fail_too_large(node.view_bytes, "ask for large_string", path);
-    }
+    check_offsets(bytes.offsets, begin + size, level.path);
+    view_bytes = offset_at(*bytes.offsets, begin + size, where_);
+    if (view_bytes > most_bytes) { fail_too_large(view_bytes, "ask for large_string", level.path); }
     strings = {offset_address(*bytes.offsets, begin),
                width_of(*bytes.offsets),
                bytes.head,
@@ -161,19 +151,18 @@ void array_builder::fill_views(array_node& node,
   }
   set_made(node, 1, make_views(strings, where_));
   node.buffers[2] = bytes.head;
-  node.view_buffers.assign(node.buffers.begin(), node.buffers.end());
-  node.view_buffers.push_back(keep(copy_bytes(&node.view_bytes, sizeof(node.view_bytes), where_)));
+  tree_.add_view_buffers(node, node.buffers.size() + 1);
+  std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);
+  node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), where_));
 }
 
-void array_builder::fill_fixed_size(array_node& node,
-                                    cudf::column_view const& column,
-                                    column_rows const& rows,
-                                    export_step const& step,
-                                    column_path const& path)
+void array_builder::fill_fixed_size(array_node& node, export_level const& level)
 {
-  auto const bytes  = bytes_of(column, rows, path, where_);
-  auto const width  = static_cast<cudf::size_type>(step.element_bits / 8);
-  node.element_bits = step.element_bits;
+  auto const& [column, rows, step, as, path] = level;
+
+  auto const bytes = bytes_of(column, rows, path, where_);
+  auto const width = static_cast<cudf::size_type>(step.element_bits / 8);
+  node.per_row     = step.element_bits;
   if (rows.size == 0) { return; }
   check_offsets(bytes.offsets, rows.begin + rows.size, path);
   auto const view = view_of(column, rows, where_);

@@ -1,24 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_tree.hpp"
 
+#include <stdexcept>
+
 namespace cudf_arrow_bridge::detail {
 
-void array_node::write(ArrowArray& array) const noexcept
+array_tree::array_tree(std::size_t num_nodes)
+  : memory_{std::make_unique_for_overwrite<std::byte[]>(
+      num_nodes * sizeof(array_node) + struct_block<ArrowArray>::size_of(num_nodes))},
+    capacity_{num_nodes},
+    first_export_{memory_.get() + num_nodes * sizeof(array_node), num_nodes}
+{ nodes = {reinterpret_cast<array_node*>(memory_.get()), 0}; }
+
+std::size_t array_tree::add_nodes(std::size_t count)
 {
-  array.length     = length;
-  array.null_count = null_count;
-  array.offset     = offset;
-  array.n_buffers  = static_cast<std::int64_t>(num_buffers());
-  // Consumers have no business writing here, so all structs of a tree share these pointers.
-  auto const* first = layout == array_layout::views ? view_buffers.data() : buffers.data();
-  array.buffers     = array.n_buffers == 0 ? nullptr : const_cast<void const**>(first);
+  auto const first = nodes.size();
+  if (count > capacity_ - first) {
+    throw std::logic_error{"more arrays than the tree was made for"};
+  }
+  nodes = {nodes.data(), first + count};
+  return first;
+}
+
+void array_tree::add_view_buffers(array_node& node, std::size_t count)
+{
+  view_buffers_.push_back(std::make_unique<void const*[]>(count));
+  node.view_buffers     = view_buffers_.back().get();
+  node.num_view_buffers = static_cast<std::uint32_t>(count);
 }
 
 unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,
                                          std::size_t node)
 {
   unique_device_array result;
-  struct_block<ArrowArray>::write(result->array, tree, node);
+  if (node == 0 && !tree->is_exported_.test_and_set(std::memory_order_relaxed)) {
+    tree->first_export_.fill(result->array, tree, node);
+  } else {
+    struct_block<ArrowArray>::write(result->array, tree, node);
+  }
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
   // The specification has consumers read the event only, though the pointer's type lets them write.

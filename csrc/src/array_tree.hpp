@@ -16,8 +16,10 @@
 #include <cuda/stream>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -25,21 +27,33 @@ namespace cudf_arrow_bridge::detail {
 /// One array of an exported tree: exactly what its C struct will say.
 struct array_node : tree_links {
   array_layout layout{array_layout::null};
+  std::array<bool, 3> converted{};
+  std::uint32_t num_view_buffers{0};
   std::int64_t length{0};
   std::int64_t null_count{0};
   std::int64_t offset{0};
   std::array<void const*, 3> buffers{};
-  std::vector<void const*> view_buffers{};  ///< all buffers of views, whose number varies
-  std::array<bool, 3> converted{};
-  std::int64_t element_bits{0};  ///< of the data buffer of a fixed layout
-  std::int64_t view_bytes{0};    ///< of the data that views point into
-  std::int64_t list_size{0};     ///< child rows for each row of fixed lists
+  void const** view_buffers{nullptr};  ///< all buffers of views, whose number varies; the tree's
+  std::int64_t per_row{0};  ///< bits of the data of a fixed layout, child rows of fixed lists
 
-  void write(ArrowArray& array) const noexcept;
+  void write(ArrowArray& array) const noexcept
+  {
+    auto const count = num_buffers();
+    // Consumers have no business writing here, so all structs of a tree share these pointers.
+    auto** first =
+      layout == array_layout::views ? view_buffers : const_cast<void const**>(buffers.data());
+    array         = ArrowArray{};
+    array.length  = length;
+    array.offset  = offset;
+    array.buffers = count == 0 ? nullptr : first;
+
+    array.null_count = null_count;
+    array.n_buffers  = static_cast<std::int64_t>(count);
+  }
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
-    return layout == array_layout::views ? view_buffers.size()
+    return layout == array_layout::views ? num_view_buffers
                                          : static_cast<std::size_t>(detail::num_buffers(layout));
   }
 
@@ -49,22 +63,26 @@ struct array_node : tree_links {
 
 /**
  * @brief An exported column or table: immutable once built, shared by all C structs made from it.
+ *
+ * The nodes and the structs of the first export stand in one piece of memory, however many they
+ * are.
  */
 struct array_tree {
-  std::vector<array_node> nodes;  ///< the root first
+  std::span<array_node> nodes;  ///< the root first
   memory_location location;
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
   pooled_event ready;  ///< what consumers wait for; none for CPU memory
 
-  /// Appends nodes that stand side by side. @return The index of the first
-  std::size_t add_nodes(std::size_t count)
-  {
-    auto const first = nodes.size();
-    nodes.resize(first + count);
-    return first;
-  }
+  /// A tree that will have up to so many nodes.
+  explicit array_tree(std::size_t num_nodes);
+
+  /// Appends nodes that stand side by side, for the caller to set. @return The index of the first
+  std::size_t add_nodes(std::size_t count);
+
+  /// Gives a node room for so many buffers, all null.
+  void add_view_buffers(array_node& node, std::size_t count);
 
   /// A handle for users on one node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
@@ -73,6 +91,13 @@ struct array_tree {
   /// Makes one live C struct over `tree`, starting at `node`.
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,
                                       std::size_t node);
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;  ///< of the nodes, then of `first_export_`
+  std::size_t capacity_;
+  std::vector<std::unique_ptr<void const*[]>> view_buffers_;  ///< of all nodes
+  mutable struct_block<ArrowArray> first_export_;
+  mutable std::atomic_flag is_exported_;
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -111,7 +111,7 @@ std::vector<buffer_info> device_array::buffers() const
   if (node.layout == array_layout::null) { return result; }
   add("validity", bytes_for_bits(rows));
   switch (node.layout) {
-    case array_layout::fixed: add("data", bytes_for_bits(rows * node.element_bits)); break;
+    case array_layout::fixed: add("data", bytes_for_bits(rows * node.per_row)); break;
     case array_layout::offsets32:
     case array_layout::offsets64: add("offsets", (rows + 1) * offset_width(node.layout)); break;
     case array_layout::string32:
@@ -122,8 +122,9 @@ std::vector<buffer_info> device_array::buffers() const
       break;
     case array_layout::views:
       add("views", rows * 16);
-      add("data", node.view_bytes);
-      result.push_back({"sizes", node.view_buffers.back(), sizeof(node.view_bytes), false});
+      // Exports make views of host memory alone, into one buffer, whose size is their last.
+      add("data", *static_cast<std::int64_t const*>(node.view_buffers[3]));
+      result.push_back({"sizes", node.view_buffers[3], sizeof(std::int64_t), false});
       break;
     default: break;
   }

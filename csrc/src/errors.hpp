@@ -5,9 +5,10 @@
 
 #include <cudf/utilities/error.hpp>
 
+#include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 namespace cudf_arrow_bridge {
 
@@ -24,6 +25,12 @@ class column_path {
   /// A field, or with the name "[]" the element of a list; null: a field without a name.
   column_path(column_path const& parent, char const* name) : parent_{&parent}, name_{name} {}
 
+  /// A field that is known by its position alone.
+  column_path(column_path const& parent, std::size_t position)
+    : parent_{&parent}, position_{position}
+  {
+  }
+
   [[nodiscard]] std::string to_string() const
   {
     auto path = std::string{};
@@ -32,9 +39,13 @@ class column_path {
   }
 
  private:
-  [[nodiscard]] std::string_view name() const { return name_ == nullptr ? "" : name_; }
+  [[nodiscard]] std::string name() const
+  {
+    if (position_.has_value()) { return std::to_string(*position_); }
+    return name_ == nullptr ? "" : name_;
+  }
 
-  [[nodiscard]] std::string append(std::string_view name) const
+  [[nodiscard]] std::string append(std::string const& name) const
   {
     auto path = parent_ == nullptr ? std::string{} : parent_->append(this->name());
     if (!path.empty() && !name.starts_with('[')) { path += '.'; }
@@ -43,6 +54,7 @@ class column_path {
 
   column_path const* parent_{nullptr};
   char const* name_{nullptr};  ///< not measured: it may be far away, and only errors need it
+  std::optional<std::size_t> position_{};
 };
 
 /// `Error`'s message names the column, then says what was found and what was expected. Whatever

@@ -19,6 +19,7 @@ namespace {
 
 memory_location location_of(std::span<cudf::column_view const> columns)
 {
+  if (!has_gpu()) { return {}; }
   auto finder = location_finder{};
   for (auto const& column : columns) { finder.add(column); }
   return finder.result();
@@ -35,21 +36,21 @@ std::optional<rmm::cuda_set_device_raii> on_device(memory_location const& locati
 /// Builds a tree over `columns`, with whatever root `add` makes of them.
 template <typename Add>
 device_array build_tree(std::span<cudf::column_view const> columns,
-                        shared_schema const& schema,
+                        schema_tree const* schema,
                         std::shared_ptr<void const> owner,
                         export_options const& options,
                         cuda::stream_ref stream,
                         rmm::device_async_resource_ref mr,
                         Add add)
 {
-  auto tree        = std::make_shared<array_tree>();
+  auto const size  = schema == nullptr ? num_arrays(columns) + 1 : schema->nodes.size();
+  auto tree        = std::make_shared<array_tree>(size);
   tree->owner      = std::move(owner);
   tree->location   = location_of(columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
   auto const guard = on_device(tree->location);
   auto const where = placement{host, stream, host ? host_memory_resource() : mr};
-  tree->nodes.reserve(columns.size() + 1);
-  add(array_builder{*tree, schema_access::tree_of(schema), options, where});
+  add(array_builder{*tree, schema, options, where});
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
   }
@@ -59,6 +60,32 @@ device_array build_tree(std::span<cudf::column_view const> columns,
     RMM_CUDA_TRY(tree->ready.record(stream));
   }
   return array_tree::handle(std::move(tree));
+}
+
+device_array export_column(cudf::column_view const& column,
+                           schema_tree const* schema,
+                           std::shared_ptr<void const> owner,
+                           export_options const& options,
+                           cuda::stream_ref stream,
+                           rmm::device_async_resource_ref mr)
+{
+  return build_tree(
+    {&column, 1}, schema, std::move(owner), options, stream, mr, [&](auto&& builder) {
+      builder.add_column(column);
+    });
+}
+
+device_array export_table(cudf::table_view const& table,
+                          schema_tree const* schema,
+                          std::shared_ptr<void const> owner,
+                          export_options const& options,
+                          cuda::stream_ref stream,
+                          rmm::device_async_resource_ref mr)
+{
+  auto const columns = std::span<cudf::column_view const>{table.begin(), table.end()};
+  return build_tree(columns, schema, std::move(owner), options, stream, mr, [&](auto&& builder) {
+    builder.add_table(columns, table.num_rows());
+  });
 }
 
 }  // namespace
@@ -72,10 +99,8 @@ device_array to_arrow_device(cudf::column_view const& column,
                              rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  return detail::build_tree(
-    {&column, 1}, schema, std::move(owner), options, stream, mr, [&](auto&& builder) {
-      builder.add_column(column);
-    });
+  auto const& tree = detail::schema_access::tree_of(schema);
+  return detail::export_column(column, &tree, std::move(owner), options, stream, mr);
 }
 
 device_array to_arrow_device(cudf::table_view const& table,
@@ -86,11 +111,8 @@ device_array to_arrow_device(cudf::table_view const& table,
                              rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const columns = std::span<cudf::column_view const>{table.begin(), table.end()};
-  return detail::build_tree(
-    columns, schema, std::move(owner), options, stream, mr, [&](auto&& builder) {
-      builder.add_table(columns, table.num_rows());
-    });
+  auto const& tree = detail::schema_access::tree_of(schema);
+  return detail::export_table(table, &tree, std::move(owner), options, stream, mr);
 }
 
 device_array to_arrow_device(cudf::column_view const& column,
@@ -98,7 +120,10 @@ device_array to_arrow_device(cudf::column_view const& column,
                              export_options const& options,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
-{ return to_arrow_device(column, make_schema(column, {}), std::move(owner), options, stream, mr); }
+{
+  detail::nvtx_range const range{__func__};
+  return detail::export_column(column, nullptr, std::move(owner), options, stream, mr);
+}
 
 device_array to_arrow_device(cudf::table_view const& table,
                              std::shared_ptr<void const> owner,
@@ -106,7 +131,8 @@ device_array to_arrow_device(cudf::table_view const& table,
                              cuda::stream_ref stream,
                              rmm::device_async_resource_ref mr)
 {
-  return to_arrow_device(table, make_schema(table, {}, {}), std::move(owner), options, stream, mr);
+  detail::nvtx_range const range{__func__};
+  return detail::export_table(table, nullptr, std::move(owner), options, stream, mr);
 }
 
 }  // namespace cudf_arrow_bridge

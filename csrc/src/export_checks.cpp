@@ -28,6 +28,18 @@ __int128_t power_of_ten(int exponent)
 
 }  // namespace
 
+cudf::column_view const& child_of(cudf::column_view const& column,
+                                  cudf::size_type index,
+                                  column_path const& path)
+{
+  if (index >= column.num_children()) {
+    fail_invalid(path,
+                 std::to_string(column.num_children()) + " children found, at least " +
+                   std::to_string(index + 1) + " expected");
+  }
+  return column.child_begin()[index];
+}
+
 void check_values(cudf::column_view const& column,
                   export_step const& step,
                   column_path const& path,

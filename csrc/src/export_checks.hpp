@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an export must find out of a column's rows before they leave as somebody asked for.
+/// What an export must find out of a column before it leaves as it is, or as somebody asked for.
 #pragma once
 
 #include "convert.hpp"
@@ -12,6 +12,15 @@
 #include <optional>
 
 namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief A child of a column, where its view has it.
+ *
+ * @throws std::invalid_argument if there is none
+ */
+cudf::column_view const& child_of(cudf::column_view const& column,
+                                  cudf::size_type index,
+                                  column_path const& path);
 
 /**
  * @brief Checks the values that are not null.

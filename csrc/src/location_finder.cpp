@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -47,15 +47,16 @@ std::pair<std::uintptr_t, std::uintptr_t> allocation_around(std::uintptr_t addre
 memory_location location_finder::find(void const* pointer)
 {
   auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-  auto const known   = std::find_if(known_.begin(), known_.end(), [address](auto const& a) {
-    return a.begin <= address && address < a.end;
-  });
-  if (known != known_.end()) { return known->location; }
+  auto const behind  = known_.upper_bound(address);
+  if (behind != known_.begin()) {
+    auto const& before = std::prev(behind)->second;
+    if (address < before.end) { return before.location; }
+  }
   auto const location     = locate(pointer);
   auto const [begin, end] = location.device_type == ARROW_DEVICE_CPU
                               ? std::pair{address, address + 1}
                               : allocation_around(address);
-  known_.push_back({begin, end, location});
+  known_.insert_or_assign(begin, allocation{end, location});
   return location;
 }
 

@@ -6,8 +6,8 @@
 #include <cudf/column/column_view.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -32,14 +32,13 @@ class location_finder {
 
  private:
   struct allocation {
-    std::uintptr_t begin;
     std::uintptr_t end;
     memory_location location;
   };
 
   memory_location find(void const* pointer);
 
-  std::vector<allocation> known_;
+  std::map<std::uintptr_t, allocation> known_;  ///< by where they begin
   std::optional<memory_location> found_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "negotiate.hpp"
 
+#include "export_checks.hpp"
 #include "location_finder.hpp"
 #include "parsed_type.hpp"
 
@@ -11,6 +12,7 @@
 #include <cudf/strings/strings_column_view.hpp>
 #include <cudf/utilities/traits.hpp>
 
+#include <array>
 #include <charconv>
 #include <limits>
 #include <string_view>
@@ -72,30 +74,6 @@ int first_number(std::string_view format)
   auto const colon = format.find(':') + 1;
   std::from_chars(format.data() + colon, format.data() + format.size(), number);
   return number;
-}
-
-array_layout plain_layout(cudf::column_view const& column)
-{
-  switch (column.type().id()) {
-    case type_id::EMPTY: return array_layout::null;
-    case type_id::STRING:
-      return has_large_offsets(column) ? array_layout::string64 : array_layout::string32;
-    case type_id::LIST: return array_layout::offsets32;
-    case type_id::STRUCT: return array_layout::validity;
-    default: return array_layout::fixed;
-  }
-}
-
-cudf::column_view child_of(cudf::column_view const& column,
-                           cudf::size_type index,
-                           column_path const& path)
-{
-  if (index >= column.num_children()) {
-    fail_invalid(path,
-                 std::to_string(column.num_children()) + " children found, at least " +
-                   std::to_string(index + 1) + " expected");
-  }
-  return column.child(index);
 }
 
 /// libcudf's traits throw for EMPTY.
@@ -172,7 +150,7 @@ std::optional<outcome> decoded(cudf::column_view const& column,
                                ArrowSchema const& wanted,
                                column_path const& path)
 {
-  auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
+  auto const& keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
   if (keys.num_children() > 0 && keys.type().id() != type_id::STRING) { return std::nullopt; }
   auto result = negotiate(keys, values_metadata(metadata), wanted, path);
   if (result) {
@@ -202,20 +180,68 @@ parsed_type parse(ArrowSchema const& schema, column_path const& path)
   }
 }
 
+/// A type's step, a dictionary's but for what its indices say.
+export_step step_of(cudf::data_type type)
+{
+  auto step = export_step{.column = type, .layout = array_layout::fixed};
+  switch (type.id()) {
+    case type_id::EMPTY: step.layout = array_layout::null; break;
+    case type_id::STRING: step.layout = array_layout::string32; break;
+    case type_id::LIST: step.layout = array_layout::offsets32; break;
+    case type_id::STRUCT: step.layout = array_layout::validity; break;
+    case type_id::BOOL8: step.element_bits = 1; break;
+    case type_id::DURATION_DAYS: step.element_bits = 64; break;  // Arrow counts them in seconds
+    case type_id::DICTIONARY32: break;
+    default: step.element_bits = bits_of(type);
+  }
+  return step;
+}
+
 }  // namespace
+
+export_step plain_step(cudf::column_view const& column, column_path const& path)
+{
+  auto step = step_of(column.type());
+  if (column.type().id() == type_id::DICTIONARY32) {
+    constexpr auto indices = cudf::dictionary_column_view::indices_column_index;
+    auto const type        = child_of(column, indices, path).type();
+    step.index             = type.id();
+    step.element_bits      = bits_of(type);
+  } else if (has_large_offsets(column)) {
+    step.layout = array_layout::string64;
+  }
+  return step;
+}
+
+std::int64_t shared_bits(cudf::type_id type)
+{
+  static auto const bits = [] {
+    auto result = std::array<std::int64_t, static_cast<std::size_t>(type_id::NUM_TYPE_IDS)>{};
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      result[i] = shared_bits(step_of(cudf::data_type{static_cast<type_id>(i)}));
+    }
+    return result;
+  }();
+  auto const index = static_cast<std::size_t>(type);
+  return index < bits.size() ? bits[index] : 0;
+}
+
+std::int64_t shared_bits(export_step const& step)
+{
+  auto const is_fixed = step.layout == array_layout::fixed && step.is_plain() &&
+                        step.column.id() != type_id::DICTIONARY32 &&
+                        step.column.id() != type_id::LIST && step.index == type_id::EMPTY;
+  return is_fixed && bits_of(step.column) == step.element_bits ? step.element_bits : 0;
+}
 
 outcome plain_type(cudf::column_view const& column,
                    column_metadata const& metadata,
                    column_path const& path)
 {
   auto const type = column.type();
-  auto result     = outcome{{}, {.column = type, .layout = plain_layout(column)}};
-  auto& step      = result.step;
+  auto result     = outcome{{}, plain_step(column, path)};
   if (type.id() == type_id::DICTIONARY32) {
-    auto const indices = child_of(column, cudf::dictionary_column_view::indices_column_index, path);
-    step.index         = indices.type().id();
-    step.element_bits  = bits_of(indices.type());
-    result.format      = export_row(step.index).format;
+    result.format = export_row(result.step.index).format;
     return result;
   }
   result.format = export_row(type.id(), has_large_offsets(column)).format;
@@ -224,13 +250,6 @@ outcome plain_type(cudf::column_view const& column,
     result.format = decimal_format(type, precision_of(type, metadata));
   } else if (result.format.ends_with(':')) {
     result.format += metadata.timezone;
-  }
-  if (type.id() == type_id::BOOL8) {
-    step.element_bits = 1;
-  } else if (type.id() == type_id::DURATION_DAYS) {
-    step.element_bits = 64;  // Arrow counts them in seconds
-  } else if (step.layout == array_layout::fixed) {
-    step.element_bits = bits_of(type);
   }
   return result;
 }

@@ -24,6 +24,20 @@ struct outcome {
 };
 
 /**
+ * @brief How a column leaves as what its type stands for by itself, whatever its children do.
+ *
+ * @throws std::invalid_argument for a missing child
+ * @throws cudf::data_type_error for a type that Arrow lacks
+ */
+export_step plain_step(cudf::column_view const& column, column_path const& path);
+
+/// Bits of a value of a fixed width, where a type stands for values that leave as they are; else 0.
+std::int64_t shared_bits(cudf::type_id type);
+
+/// Likewise, where a step has them leave so, and looks at none.
+std::int64_t shared_bits(export_step const& step);
+
+/**
  * @brief The type that libcudf's type stands for by itself.
  *
  * @throws std::invalid_argument for a precision that the decimal's width cannot hold, or a missing

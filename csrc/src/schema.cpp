@@ -151,6 +151,7 @@ class schema_builder {
         index, children, metadata.children, below, is_map ? level::map : level::element, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
+    tree_->nodes[index].step.shared_bits  = detail::shared_bits(step);
     tree_->nodes[index].metadata = detail::agreed_metadata(metadata.metadata, asked.wanted, agreed);
     return agreed;
   }

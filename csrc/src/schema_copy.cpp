@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "schema_tree.hpp"
+#include "structure.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
@@ -19,6 +20,12 @@ using detail::schema_tree;
 
 std::string_view text(char const* value) { return value == nullptr ? "" : value; }
 
+std::string_view metadata_of(ArrowSchema const& schema)
+{
+  if (schema.metadata == nullptr) { return {}; }
+  return {schema.metadata, static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata))};
+}
+
 /// What a child is called in the paths of errors.
 char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
 {
@@ -28,13 +35,6 @@ char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
   return is_list ? "[]" : child.name;
 }
 
-void check_usable(ArrowSchema const& schema, column_path const& path)
-{
-  if (schema.release == nullptr || schema.format == nullptr) {
-    fail_invalid(path, "a schema that was released, or has no format, found");
-  }
-}
-
 std::size_t add_nodes(schema_tree& tree, std::size_t count)
 {
   auto const first = tree.nodes.size();
@@ -42,31 +42,24 @@ std::size_t add_nodes(schema_tree& tree, std::size_t count)
   return first;
 }
 
-void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema, column_path const& path)
+void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema)
 {
-  check_usable(schema, path);
   {
-    auto& node  = tree.nodes[index];  // until nodes are added
-    node.format = text(schema.format);
-    node.name   = text(schema.name);
-    node.flags  = schema.flags;
-    if (schema.metadata != nullptr) {
-      node.metadata.assign(schema.metadata,
-                           static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata)));
-    }
+    auto& node    = tree.nodes[index];  // until nodes are added
+    node.format   = text(schema.format);
+    node.name     = text(schema.name);
+    node.flags    = schema.flags;
+    node.metadata = metadata_of(schema);
   }
   auto const count               = static_cast<std::size_t>(schema.n_children);
   auto const first               = add_nodes(tree, count);
   tree.nodes[index].first_child  = first;
   tree.nodes[index].num_children = count;
-  for (std::size_t i = 0; i < count; ++i) {
-    auto const& child = *schema.children[i];
-    copy(tree, first + i, child, column_path{path, step_to(schema, child)});
-  }
+  for (std::size_t i = 0; i < count; ++i) { copy(tree, first + i, *schema.children[i]); }
   if (schema.dictionary != nullptr) {
     auto const values            = add_nodes(tree, 1);
     tree.nodes[index].dictionary = values;
-    copy(tree, values, *schema.dictionary, path);
+    copy(tree, values, *schema.dictionary);
   }
 }
 
@@ -98,8 +91,6 @@ class comparison {
   /// What must be the same at any level, the top included.
   void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
   {
-    check_usable(expected, path);
-    check_usable(found, path);
     check_same("the Arrow format", expected.format, found.format, path);
     for (auto const* key : {"ARROW:extension:name", "ARROW:extension:metadata"}) {
       check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
@@ -148,13 +139,31 @@ class comparison {
 
 shared_schema copy_schema(ArrowSchema const& schema)
 {
+  detail::check_structure(schema, nullptr, column_path{});
   auto tree = std::make_shared<schema_tree>();
   add_nodes(*tree, 1);
-  copy(*tree, 0, schema, column_path{});
+  copy(*tree, 0, schema);
   return shared_schema{std::move(tree)};
 }
 
 void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
-{ comparison{any_nullability}.check(expected, found, column_path{}); }
+{
+  detail::check_structure(found, nullptr, column_path{});
+  comparison{any_nullability}.check(expected, found, column_path{});
+}
+
+bool equal_schemas(ArrowSchema const& one, ArrowSchema const& other)
+{
+  if (text(one.format) != text(other.format) || text(one.name) != text(other.name) ||
+      one.flags != other.flags || metadata_of(one) != metadata_of(other) ||
+      one.n_children != other.n_children ||
+      (one.dictionary == nullptr) != (other.dictionary == nullptr)) {
+    return false;
+  }
+  for (std::int64_t i = 0; i < one.n_children; ++i) {
+    if (!equal_schemas(*one.children[i], *other.children[i])) { return false; }
+  }
+  return one.dictionary == nullptr || equal_schemas(*one.dictionary, *other.dictionary);
+}
 
 }  // namespace cudf_arrow_bridge

@@ -35,9 +35,16 @@ struct export_step {
   cudf::type_id index{cudf::type_id::EMPTY};     ///< of a dictionary's indices
   value_check check{value_check::none};
   int digits{0};
-  bool trusted{true};        ///< lists of a fixed size are known to be of it
-  bool no_nulls{false};      ///< nulls are an error
-  bool checks_below{false};  ///< whether values or nulls of a level below are checked
+  bool trusted{true};           ///< lists of a fixed size are known to be of it
+  bool no_nulls{false};         ///< nulls are an error
+  bool checks_below{false};     ///< whether values or nulls of a level below are checked
+  std::int64_t shared_bits{0};  ///< of a value, where values leave as they are, whatever they are
+
+  /// @return Whether the column leaves as it is, as far as this level goes
+  [[nodiscard]] bool is_plain() const noexcept
+  {
+    return !decode && !no_nulls && check == value_check::none && cast.id() == cudf::type_id::EMPTY;
+  }
 };
 
 /// One level of a schema: exactly what its C struct will say.
@@ -50,6 +57,7 @@ struct schema_node : tree_links {
 
   void write(ArrowSchema& schema) const noexcept
   {
+    schema          = ArrowSchema{};
     schema.format   = format.c_str();
     schema.name     = name.c_str();
     schema.metadata = metadata.empty() ? nullptr : metadata.data();

@@ -69,7 +69,7 @@ void validate_copy(parsed_tree const& types,
                    cuda::stream_ref stream,
                    rmm::device_async_resource_ref mr)
 {
-  auto const tree = copy_tree(view_tree(types, array, location), 0, {}, stream, mr);
+  auto const tree = copy_tree(*view_tree(types, array, location), 0, {}, stream, mr);
   auto const copy = array_tree::to_arrow(tree, 0);
   validate_offsets(types, copy->array, path);
   validate_values(types, copy->array, path);
@@ -111,7 +111,7 @@ source_array open_source(parsed_tree const& types,
   auto share      = foreign_share{new foreign_array{array, on_host}, stream};
   if (!options.copy && !(on_host && has_gpu())) { return {root, std::move(share), here}; }
 
-  auto const tree = copy_tree(view_tree(types, root, from), 0, home, stream, mr);
+  auto const tree = copy_tree(*view_tree(types, root, from), 0, home, stream, mr);
   auto copy       = array_tree::to_arrow(tree, 0);
   auto const at   = placement{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
   if (is_table && is_far) { check_no_null_rows(copy->array, at); }

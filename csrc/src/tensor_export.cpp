@@ -182,7 +182,7 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   auto const host     = is_host(location);
   auto const rows     = static_cast<std::size_t>(source.array.length);
   auto const size     = rows * static_cast<std::size_t>(columns.front().type->bits) / 8;
-  auto tree           = std::make_shared<detail::array_tree>();
+  auto tree           = std::make_shared<detail::array_tree>(1);
   tree->owner         = std::move(owner);
   tree->location      = location;
   auto& copy          = tree->conversions.emplace_back(
@@ -210,12 +210,11 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
     tree->ready = detail::pooled_event::acquire();
     RMM_CUDA_TRY(tree->ready.record(stream));
   }
-  auto node         = detail::array_node{};
-  node.layout       = detail::array_layout::fixed;
-  node.length       = static_cast<std::int64_t>(rows * columns.size());
-  node.buffers[1]   = copy.data();
-  node.element_bits = columns.front().type->bits;
-  tree->nodes.push_back(node);
+  auto& node = tree->nodes[tree->add_nodes(1)] = {};
+  node.layout                                  = detail::array_layout::fixed;
+  node.length                                  = static_cast<std::int64_t>(rows * columns.size());
+  node.buffers[1]                              = copy.data();
+  node.per_row                                 = columns.front().type->bits;
   return detail::array_tree::to_arrow(tree, 0);
 }
 

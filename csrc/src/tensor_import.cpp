@@ -144,11 +144,11 @@ class column_schema {
 
 detail::array_node number_node(element_type const& type, void const* data, std::int64_t length)
 {
-  auto node         = detail::array_node{};
-  node.layout       = detail::array_layout::fixed;
-  node.length       = length;
-  node.buffers[1]   = data;
-  node.element_bits = type.bits;
+  auto node       = detail::array_node{};
+  node.layout     = detail::array_layout::fixed;
+  node.length     = length;
+  node.buffers[1] = data;
+  node.per_row    = type.bits;
   return node;
 }
 
@@ -161,7 +161,7 @@ class tensor_array {
                std::optional<cuda::stream_ref> producer)
     : layout_{layout},
       data_{static_cast<std::byte const*>(tensor.data)},
-      tree_{std::make_shared<detail::array_tree>()}
+      tree_{std::make_shared<detail::array_tree>(static_cast<std::size_t>(layout.columns) + 1)}
   {
     tree_->owner    = std::move(owner);
     tree_->location = tensor.location;
@@ -172,7 +172,7 @@ class tensor_array {
   unique_device_array columns(bool is_table)
   {
     if (is_table) {
-      auto& root        = tree_->nodes.emplace_back();
+      auto& root        = add_node({});
       root.layout       = detail::array_layout::validity;
       root.length       = layout_.rows;
       root.first_child  = 1;
@@ -180,7 +180,7 @@ class tensor_array {
     }
     for (std::int64_t i = 0; i < layout_.columns; ++i) {
       auto const* first = layout_.rows == 0 ? nullptr : element(i * layout_.column_stride);
-      tree_->nodes.push_back(number_node(*layout_.type, first, layout_.rows));
+      add_node(number_node(*layout_.type, first, layout_.rows));
     }
     return detail::array_tree::to_arrow(tree_, 0);
   }
@@ -188,13 +188,16 @@ class tensor_array {
   /// All memory from the lowest to the highest address, as one column.
   unique_device_array whole()
   {
-    tree_->nodes.push_back(number_node(*layout_.type, element(layout_.lowest), layout_.span));
+    add_node(number_node(*layout_.type, element(layout_.lowest), layout_.span));
     return detail::array_tree::to_arrow(tree_, 0);
   }
 
  private:
   [[nodiscard]] std::byte const* element(std::int64_t position) const
   { return data_ + position * layout_.type->bits / 8; }
+
+  detail::array_node& add_node(detail::array_node const& node)
+  { return tree_->nodes[tree_->add_nodes(1)] = node; }
 
   void record(cuda::stream_ref producer)
   {

@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -20,22 +21,28 @@ namespace {
 
 constexpr std::int64_t view_bytes = 16;
 
+std::size_t num_levels(parsed_tree const& types)
+{
+  auto result = std::size_t{1};
+  for (auto const& child : types.children) { result += num_levels(child); }
+  return result;
+}
+
 void view_node(array_tree& tree,
                std::size_t index,
                parsed_tree const& types,
                ArrowArray const& array)
 {
-  auto const& type       = types.type;
-  auto node              = array_node{};
-  node.layout            = type.layout;
-  node.length            = array.length;
-  node.null_count        = array.null_count;
-  node.offset            = array.offset;
-  auto const num_buffers = static_cast<std::size_t>(array.n_buffers);
-  if (node.layout == array_layout::views) { node.view_buffers.resize(num_buffers); }
+  auto const& type = types.type;
+  auto& node = tree.nodes[index] = {};
+  node.layout                    = type.layout;
+  node.length                    = array.length;
+  node.null_count                = array.null_count;
+  node.offset                    = array.offset;
+  auto const num_buffers         = static_cast<std::size_t>(array.n_buffers);
+  if (node.layout == array_layout::views) { tree.add_view_buffers(node, num_buffers); }
   for (std::size_t i = 0; i < num_buffers; ++i) { node.buffer(i) = array.buffers[i]; }
-  node.element_bits = type.element_bits;
-  node.list_size    = type.list_size;
+  node.per_row      = node.layout == array_layout::fixed_lists ? type.list_size : type.element_bits;
   node.num_children = static_cast<std::size_t>(array.n_children);
   node.first_child  = tree.add_nodes(node.num_children);
   for (std::size_t i = 0; i < node.num_children; ++i) {
@@ -45,7 +52,6 @@ void view_node(array_tree& tree,
     node.dictionary = tree.add_nodes(1);
     view_node(tree, node.dictionary, types.children[0], *array.dictionary);
   }
-  tree.nodes[index] = node;
 }
 
 /// Copies the nodes of a tree first, then what their buffers hold.
@@ -64,7 +70,11 @@ class tree_copier {
   void add(std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size)
   {
     auto const start = from.offset + begin;
-    auto node        = from;
+    auto& node = target_.nodes[to] = from;
+    if (from.layout == array_layout::views) {
+      target_.add_view_buffers(node, from.num_view_buffers);
+      std::copy_n(from.view_buffers, from.num_view_buffers, node.view_buffers);
+    }
     // Runs are copied whole, so their rows stay where they are among them. Of no rows there need be
     // no buffer either, so none is kept before them.
     node.offset = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
@@ -84,7 +94,7 @@ class tree_copier {
         case array_layout::list_views64:
         case array_layout::runs: add(node.first_child + i, child, 0, child.length); break;
         case array_layout::fixed_lists:
-          add(node.first_child + i, child, first * node.list_size, count * node.list_size);
+          add(node.first_child + i, child, first * node.per_row, count * node.per_row);
           break;
         default: add(node.first_child + i, child, first, count);
       }
@@ -94,7 +104,6 @@ class tree_copier {
       node.dictionary    = target_.add_nodes(1);
       add(node.dictionary, values, 0, values.length);
     }
-    target_.nodes[to] = node;
     plan(to, first, count);
   }
 
@@ -147,7 +156,7 @@ class tree_copier {
       add_offsets(width);
     };
     auto const add_views = [&] {
-      auto const last   = node.view_buffers.size() - 1;
+      auto const last   = std::size_t{node.num_view_buffers} - 1;
       auto const* sizes = static_cast<std::byte const*>(node.view_buffers[last]);
       for (std::size_t slot = 2; slot < last && count > 0; ++slot) {
         sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8});
@@ -158,7 +167,7 @@ class tree_copier {
     if (num_buffers(node.layout) > 0) { add_copy(0, first / 8, bytes_for_bits(count)); }
     switch (node.layout) {
       case array_layout::fixed:
-        add_copy(1, first / 8 * node.element_bits, bytes_for_bits(count * node.element_bits));
+        add_copy(1, first / 8 * node.per_row, bytes_for_bits(count * node.per_row));
         break;
       case array_layout::offsets32:
       case array_layout::offsets64: add_offsets(offset_width(node.layout)); break;
@@ -235,13 +244,13 @@ class tree_copier {
 
 }  // namespace
 
-array_tree view_tree(parsed_tree const& types,
-                     ArrowArray const& array,
-                     memory_location const& location)
+std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
+                                            ArrowArray const& array,
+                                            memory_location const& location)
 {
-  auto tree     = array_tree{};
-  tree.location = location;
-  view_node(tree, tree.add_nodes(1), types, array);
+  auto tree      = std::make_unique<array_tree>(num_levels(types));
+  tree->location = location;
+  view_node(*tree, tree->add_nodes(1), types, array);
   return tree;
 }
 
@@ -251,7 +260,7 @@ std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
                                             cuda::stream_ref stream,
                                             rmm::device_async_resource_ref mr)
 {
-  auto tree        = std::make_shared<array_tree>();
+  auto tree        = std::make_shared<array_tree>(num_nodes(source, node));
   tree->location   = target;
   auto const host  = target.device_type == ARROW_DEVICE_CPU;
   auto const where = placement{host, stream, host ? host_memory_resource() : mr};

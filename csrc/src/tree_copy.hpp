@@ -22,9 +22,9 @@ namespace cudf_arrow_bridge::detail {
  * @param array Array that outlives the tree
  * @param location Where its buffers are
  */
-array_tree view_tree(parsed_tree const& types,
-                     ArrowArray const& array,
-                     memory_location const& location);
+std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
+                                            ArrowArray const& array,
+                                            memory_location const& location);
 
 /**
  * @brief Copies a tree to another place: host to device, device to host, device to device.

@@ -141,8 +141,8 @@ TEST_F(Structure, ReadsNothingOfReleasedSchemas)
 TEST_F(Structure, TakesNoTextThatIsNotUtf8)
 {
   auto& top       = add("n", 0);
-  top.schema.name = "caf\xe9";
-  expect_refused(top, "'caf\\xe9': a name that is not UTF-8");
+  top.schema.name = "\xe9t\xe9";
+  expect_refused(top, "'\\xe9t\\xe9': a name that is not UTF-8");
   top.schema.name   = "x";
   top.schema.format = "\xff";
   expect_refused(top, "a format string that is not UTF-8");

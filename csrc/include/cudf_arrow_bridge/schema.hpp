@@ -134,7 +134,8 @@ make_schema(cudf::table_view const& table,
 /**
  * @brief A copy of anybody's schema, to be handed out any number of times.
  *
- * @throws std::invalid_argument if the schema was released or lacks a format
+ * @throws std::invalid_argument if the schema cannot be walked: it was released, say, or lacks a
+ *   format
  *
  * @param schema Schema to copy; only read
  */
@@ -147,9 +148,9 @@ make_schema(cudf::table_view const& table,
  * the name and flags of the top level, may differ; a column that may hold no nulls fits where one
  * that may is expected.
  *
- * @throws std::invalid_argument that names the first column that differs
+ * @throws std::invalid_argument that names the first column that differs, or cannot be walked
  *
- * @param expected Schema of the stream
+ * @param expected Schema of the stream, known to be sound
  * @param found Schema of the batch
  * @param any_nullability Let it pass, too, that only the batch may hold nulls: for readers of
  *   schemas whose producers derive it from the data
@@ -157,6 +158,15 @@ make_schema(cudf::table_view const& table,
 CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
                                                 ArrowSchema const& found,
                                                 bool any_nullability = false);
+
+/**
+ * @brief Compares all that two schemas say: types, names, flags and metadata at every level.
+ *
+ * @param one Schema that has been found to be sound, by an import say
+ * @param other Another
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool equal_schemas(ArrowSchema const& one,
+                                                          ArrowSchema const& other);
 
 /// One C struct of the schema that `make_schema` makes, which throws likewise.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_builder.hpp"
+#include "export_checks.hpp"
+#include "negotiate.hpp"
+
+#include <cudf/dictionary/dictionary_column_view.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using cudf::type_id;
+
+std::int64_t bits_of(cudf::data_type type)
+{ return static_cast<std::int64_t>(cudf::size_of(type)) * 8; }
+
+/// The type of the values as Arrow has them; `EMPTY` where they are libcudf's own.
+///
+/// @param bits Of an element in Arrow
+type_id stored_as(type_id column, std::int64_t bits)
+{
+  switch (column) {
+    case type_id::DURATION_DAYS: return type_id::DURATION_SECONDS;
+    case type_id::DURATION_SECONDS:
+    case type_id::DURATION_MILLISECONDS:
+    case type_id::DURATION_MICROSECONDS:
+    case type_id::DURATION_NANOSECONDS:
+      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // a time of day, which fits
+    default: return type_id::EMPTY;
+  }
+}
+
+}  // namespace
+
+void array_builder::fill_values(array_node& node, export_level const& level, std::int64_t begin)
+{
+  auto const& column = level.column;
+  auto const id      = column.type().id();
+  if (id == type_id::DICTIONARY32) {
+    fill_dictionary(node, level, begin);
+    return;
+  }
+  node.per_row    = level.step.element_bits;
+  auto const size = static_cast<cudf::size_type>(node.offset + node.length);
+  if (id == type_id::BOOL8) {
+    set_made(node, 1, pack_bools(row_of(column, begin, 8), size, where_));
+  } else if (auto const stored = stored_as(id, node.per_row); stored != type_id::EMPTY) {
+    auto const* values = row_of(column, begin, bits_of(column.type()));
+    auto const from    = id == type_id::DURATION_DAYS ? id : type_id::INT64;
+    set_made(node, 1, cast_values(values, size, from, stored, where_));
+  } else {
+    node.buffers[1] = row_of(column, begin, node.per_row);
+  }
+}
+
+void array_builder::fill_dictionary(array_node& node, export_level const& level, std::int64_t begin)
+{
+  auto const& [column, rows, step, as, path] = level;
+
+  constexpr auto indices_index = cudf::dictionary_column_view::indices_column_index;
+  constexpr auto keys_index    = cudf::dictionary_column_view::keys_column_index;
+  auto const size              = node.offset + node.length;
+  auto const& indices          = child_of(column, indices_index, path);
+  if (indices.size() < begin + size) {
+    fail_invalid(path,
+                 std::to_string(indices.size()) + " dictionary indices found, at least " +
+                   std::to_string(begin + size) + " expected");
+  }
+  auto const& keys = child_of(column, keys_index, path);
+  fill_indices(node, indices, begin, keys.size(), level);
+  node.dictionary    = tree_.add_nodes(1);
+  auto const* values = as == nullptr ? nullptr : &schema_->nodes[as->dictionary];
+  fill(node.dictionary, keys, own_rows(keys), values, path);
+}
+
+/// The indices in the type that the schema says, whose bits do where it is as wide.
+void array_builder::fill_indices(array_node& node,
+                                 cudf::column_view const& indices,
+                                 std::int64_t begin,
+                                 std::int64_t num_keys,
+                                 export_level const& level)
+{
+  auto const& step  = level.step;
+  auto const bits   = bits_of(indices.type());
+  auto const* first = row_of(indices, begin, bits);
+  node.per_row      = step.element_bits;
+  if (indices.type().id() != step.index && num_keys > most_keys(step.index)) {
+    fail<std::overflow_error>(level.path,
+                              std::to_string(num_keys) + " dictionary values found, at most " +
+                                std::to_string(most_keys(step.index)) +
+                                " expected by the requested index type: ask for a wider one");
+  }
+  if (bits == step.element_bits) {
+    node.buffers[1] = first;
+    return;
+  }
+  auto const size = static_cast<cudf::size_type>(node.offset + node.length);
+  set_made(node, 1, cast_values(first, size, indices.type().id(), step.index, where_));
+}
+
+}  // namespace cudf_arrow_bridge::detail
