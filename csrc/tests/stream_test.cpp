@@ -369,7 +369,7 @@ TEST(StreamReaders, TellTheProducersError)
   for (auto const& [message, told] : {std::pair{"the disk is gone", "the disk is gone"},
                                       {nullptr, unnamed},
                                       {"", unnamed},
-                                      {"caf\xe9", "caf\\xe9"}}) {
+                                      {"\xe9t\xe9", "\\xe9t\\xe9"}}) {
     auto source = foreign_stream{.batches = 1, .code = ENOSPC, .message = message};
     auto stream = source.make();
     auto reader = array_stream_reader{&stream};
