@@ -22,8 +22,11 @@ apt_install() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@"
 }
 
-step "GoogleTest"
-echo '#include <gtest/gtest.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || apt_install libgtest-dev
+step "GoogleTest, and valgrind to count instructions"
+missing=()
+echo '#include <gtest/gtest.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || missing+=(libgtest-dev)
+command -v valgrind >/dev/null || missing+=(valgrind)
+[ "${#missing[@]}" = 0 ] || apt_install "${missing[@]}"
 
 step "Python environment in .venv"
 [ -x .venv/bin/python ] || python3 -m venv .venv

@@ -4,6 +4,7 @@
 #include "array_tree.hpp"
 #include "convert.hpp"
 #include "errors.hpp"
+#include "negotiate.hpp"
 #include "schema_tree.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -81,7 +82,11 @@ class array_builder {
                 schema_tree const* schema,
                 export_options const& options,
                 placement const& where)
-    : tree_{tree}, schema_{schema}, options_{options}, where_{where}
+    : tree_{tree},
+      schema_{schema},
+      options_{options},
+      where_{where},
+      shared_bits_{shared_bits_of_types()}
   {
   }
 
@@ -144,6 +149,12 @@ class array_builder {
                     std::int64_t num_keys,
                     export_level const& level);
 
+  [[nodiscard]] std::int64_t shared_bits(cudf::type_id type) const
+  {
+    auto const index = static_cast<std::size_t>(type);
+    return index < shared_bits_.size() ? shared_bits_[index] : 0;
+  }
+
   [[nodiscard]] schema_node const* level_below(schema_node const* as, std::size_t index) const
   { return as == nullptr ? nullptr : &schema_->nodes[as->first_child + index]; }
 
@@ -158,6 +169,7 @@ class array_builder {
   schema_tree const* schema_;
   export_options const& options_;
   placement const& where_;
+  std::span<std::int64_t const> shared_bits_;
   bool in_converted_{false};  ///< whether the columns at hand are not the source's own
 };
 

@@ -216,7 +216,7 @@ export_step plain_step(cudf::column_view const& column, column_path const& path)
   return step;
 }
 
-std::int64_t shared_bits(cudf::type_id type)
+std::span<std::int64_t const> shared_bits_of_types()
 {
   static auto const bits = [] {
     auto result = std::array<std::int64_t, static_cast<std::size_t>(type_id::NUM_TYPE_IDS)>{};
@@ -225,8 +225,7 @@ std::int64_t shared_bits(cudf::type_id type)
     }
     return result;
   }();
-  auto const index = static_cast<std::size_t>(type);
-  return index < bits.size() ? bits[index] : 0;
+  return bits;
 }
 
 std::int64_t shared_bits(export_step const& step)

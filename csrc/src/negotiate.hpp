@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace cudf_arrow_bridge::detail {
@@ -31,11 +32,12 @@ struct outcome {
  */
 export_step plain_step(cudf::column_view const& column, column_path const& path);
 
-/// Bits of a value of a fixed width, where a type stands for values that leave as they are; else 0.
-std::int64_t shared_bits(cudf::type_id type);
-
-/// Likewise, where a step has them leave so, and looks at none.
+/// Bits of a value of a fixed width, where a step has them leave as they are and looks at none;
+/// else 0.
 std::int64_t shared_bits(export_step const& step);
+
+/// Likewise, of what the types stand for by themselves, by `cudf::type_id`.
+std::span<std::int64_t const> shared_bits_of_types();
 
 /**
  * @brief The type that libcudf's type stands for by itself.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/consumer.hpp"
+#include "testing/release_counter.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -7,6 +8,8 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -61,6 +64,70 @@ TEST_F(Release, HappensInAnyOrder)
     }
     EXPECT_EQ(dropped, 1);
   } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_F(Release, OfOneExportLeavesTheOthersAlone)
+{
+  auto handle = export_column();
+  auto first  = handle.to_arrow();
+  auto second = handle.to_arrow();
+  first.reset();
+  EXPECT_EQ(read_arrow(second->array, type), values);
+  first = handle.to_arrow();
+  handle.reset();
+  second.reset();
+  EXPECT_EQ(read_arrow(first->array, type), values);
+  EXPECT_EQ(dropped, 0);
+  first.reset();
+  EXPECT_EQ(dropped, 1);
+}
+
+TEST_F(Release, OfExportsMadeByManyThreadsAtOnce)
+{
+  for (auto round = 0; round < 50; ++round) {
+    dropped      = 0;
+    auto handle  = export_column();
+    auto go      = std::atomic<bool>{false};
+    auto threads = std::vector<std::thread>{};
+    for (auto i = 0; i < 4; ++i) {
+      threads.emplace_back([&, copy = handle] {
+        while (!go) { std::this_thread::yield(); }
+        auto array = copy.to_arrow();
+        EXPECT_EQ(array->array.n_children, 3);
+        auto const child = unique_array{array->array.children[1]};
+        array.reset();
+        EXPECT_EQ(child->n_children, 1);
+      });
+    }
+    handle.reset();
+    go = true;
+    for (auto& thread : threads) { thread.join(); }
+    ASSERT_EQ(dropped, 1);
+  }
+}
+
+/// A consumer may wrap what it got: whatever stands in place of a child is released with it.
+TEST_F(Release, ReachesWhatStandsInPlaceOfAChild)
+{
+  auto parent                = export_column().to_arrow();
+  auto other                 = tracked{unique_array{parent->array.children[0]}};
+  *parent->array.children[0] = other.array->array;
+  other.array->array.release = nullptr;
+  parent.reset();
+  EXPECT_EQ(other.released, 1);
+  EXPECT_EQ(dropped, 1);
+}
+
+TEST_F(Release, OfChildrenThatChangedPlacesWithThoseOfAnotherExport)
+{
+  auto one = export_column().to_arrow();
+  auto two = export_column().to_arrow();
+  std::swap(*one->array.children[1], *two->array.children[1]);
+  one.reset();
+  EXPECT_EQ(dropped, 0);
+  EXPECT_EQ(read_arrow(two->array, type), values);
+  two.reset();
+  EXPECT_EQ(dropped, 2);
 }
 
 TEST_F(Release, MarksTheStructAsReleased)

@@ -270,6 +270,33 @@ TEST(ExportErrors, NameWhatIsMissing)
   }
 }
 
+TEST(ExportErrors, NameFieldsByTheirPosition)
+{
+  auto const int8 = cudf::data_type{cudf::type_id::INT8};
+  auto const good = cudf::column_view{int8, 4, "abcd", nullptr, 0};
+  auto const bad  = cudf::column_view{cudf::data_type{cudf::type_id::LIST}, 4, nullptr, nullptr, 0};
+  auto const outer = cudf::column_view{
+    cudf::data_type{cudf::type_id::STRUCT}, 4, nullptr, nullptr, 0, 0, {good, bad}};
+  try {
+    (void)to_arrow_device(
+      cudf::table_view{{good, outer}}, nullptr, {}, stream(), host_memory_resource());
+    ADD_FAILURE();
+  } catch (std::invalid_argument const& error) {
+    EXPECT_STREQ(error.what(), "column '1.1': 0 children found, at least 1 expected");
+  }
+}
+
+TEST(ExportErrors, FieldsAreThoseOfTheSchema)
+{
+  auto const type   = struct_of({flat("int32"), flat("int64")});
+  auto const column = make_column(type, samples(type, 4, 0));
+  auto const other  = make_column(struct_of({flat("int32")}), {});
+  auto const schema = cudf_arrow_bridge::make_schema(*other, {});
+  EXPECT_THROW(
+    (void)to_arrow_device(column->view(), schema, nullptr, {}, stream(), host_memory_resource()),
+    std::invalid_argument);
+}
+
 TEST(ExportedArray, DescribesItself)
 {
   auto const type   = flat("string");

@@ -3,6 +3,8 @@
 
 #include "detail/machine.hpp"
 
+#include <utility>
+
 namespace sim {
 namespace {
 
@@ -54,11 +56,11 @@ std::optional<unsigned int> event_flags(cudaEvent_t event)
   });
 }
 
-std::vector<std::string> violations()
+std::vector<std::string> take_violations()
 {
   return locked([](auto& all) {
-    auto result            = all.violations;
-    auto const& exceptions = all.work.exceptions();
+    auto result           = std::exchange(all.violations, {});
+    auto const exceptions = all.work.take_exceptions();
     result.insert(result.end(), exceptions.begin(), exceptions.end());
     return result;
   });

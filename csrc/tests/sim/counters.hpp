@@ -35,11 +35,12 @@ namespace sim {
 [[nodiscard]] std::optional<unsigned int> event_flags(cudaEvent_t event);
 
 /**
- * @brief What no program may do, in words, since `reset`.
+ * @brief What was done that no program may do, in words, since the last call of this.
  *
  * Calling CUDA from a kernel or a host function, synchronising a whole device, freeing memory
- * twice or on a stream that is gone, a kernel that throws.
+ * twice or on a stream that is gone, a kernel that throws. `reset` forgets none of it, so that a
+ * test of many seeds is told what happened with each.
  */
-[[nodiscard]] std::vector<std::string> violations();
+[[nodiscard]] std::vector<std::string> take_violations();
 
 }  // namespace sim

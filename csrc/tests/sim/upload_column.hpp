@@ -16,9 +16,8 @@ inline rmm::device_buffer upload(rmm::device_buffer&& made, placement const& whe
 {
   auto const size   = made.size();
   auto const source = std::make_shared<rmm::device_buffer>(std::move(made));
-  return fill_later(size, where, [source](placement const& on_host) {
-    return rmm::device_buffer{std::move(*source), on_host.stream, on_host.mr};
-  });
+  return fill_later(
+    size, where, [source](placement const& /*on_host*/) { return std::move(*source); });
 }
 
 /// A column of the simulated device like one of host memory.

@@ -19,7 +19,6 @@ void reset(std::uint64_t seed, int devices)
   all.faults      = {};
   all.num_devices = devices;
   all.calls.clear();
-  all.violations.clear();
   all.host_syncs = 0;
   all.work.restart(seed);
   detail::current_device() = 0;

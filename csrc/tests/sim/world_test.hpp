@@ -19,7 +19,7 @@ class world_test : public testing::Test {
   {
     drain();
     EXPECT_EQ(leftovers(), "");
-    EXPECT_EQ(violations(), std::vector<std::string>{});
+    EXPECT_EQ(take_violations(), std::vector<std::string>{});
     reset(1);
   }
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr auto idle_time = std::chrono::milliseconds{100};
 
 /// A program that waits for so long, with nothing to run, waits for ever.
-constexpr auto patience = std::chrono::seconds{60};
+constexpr auto patience = std::chrono::seconds{20};
 
 thread_local bool in_operation_here = false;
 
@@ -27,7 +27,6 @@ void scheduler::restart(std::uint64_t seed)
   constexpr std::uint64_t eagernesses[] = {0, 1, 4, 8};
   eagerness_                            = eagernesses[random_.draw(std::size(eagernesses))];
   history_.clear();
-  exceptions_.clear();
 }
 
 cudaStream_t scheduler::create_stream(int device, stream_type type)

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sim::detail {
@@ -67,8 +68,9 @@ class scheduler {
 
   [[nodiscard]] std::vector<step> const& history() const { return history_; }
 
-  /// @return What operations threw
-  [[nodiscard]] std::vector<std::string> const& exceptions() const { return exceptions_; }
+  /// @return What operations threw since the last call of this
+  [[nodiscard]] std::vector<std::string> take_exceptions()
+  { return std::exchange(exceptions_, {}); }
 
  private:
   stream_state* pick();

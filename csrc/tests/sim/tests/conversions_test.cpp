@@ -113,5 +113,20 @@ TEST_F(conversions, integer_that_comes_too_late_finds_its_place)
   }
 }
 
+TEST_F(conversions, first_of_two_integers_finds_its_place_when_the_second_fails)
+{
+  for (auto seed = 0U; seed < 50; ++seed) {
+    sim::reset(seed);
+    auto const stream  = lasting_stream{};
+    auto const source  = upload({1, 0, 0, 0, 2, 0, 0, 0}, stream.get());
+    auto const records = sim::calls("cudaEventRecord");
+    sim::fail_next("cudaMemcpyAsync", cudaErrorInvalidValue, 1);
+    EXPECT_THROW((void)detail::device::read_ends(source.data(), 1, 4, {false, stream.get(), pool_}),
+                 rmm::cuda_error);
+    EXPECT_EQ(sim::calls("cudaEventRecord"), records + 1);
+    sim::drain();
+  }
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -59,7 +59,7 @@ class schedule {
     EXPECT_EQ(released_, exported_);
     EXPECT_EQ(detail::events_on_loan(), 0U);
     EXPECT_EQ(sim::live_allocations(), 0U);
-    EXPECT_EQ(sim::violations(), std::vector<std::string>{});
+    EXPECT_EQ(sim::take_violations(), std::vector<std::string>{});
   }
 
  private:

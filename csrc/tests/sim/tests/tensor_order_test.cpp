@@ -67,6 +67,12 @@ class tensor_producer {
   std::atomic<int> deleted_{0};
 };
 
+/// Takes a tensor over: the last owner deletes it.
+std::shared_ptr<DLManagedTensorVersioned const> own(DLManagedTensorVersioned* tensor)
+{
+  return {tensor, [](DLManagedTensorVersioned* owned) { owned->deleter(owned); }};
+}
+
 class tensor_order : public bridge_test {
  protected:
   shared_tensor export_integers(integers_t const& values,
@@ -190,6 +196,20 @@ TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
   }
 }
 
+TEST_F(tensor_order, copies_keep_whose_stream_and_resource_they_use)
+{
+  auto const stream = lasting_stream{};
+  auto const owner  = std::make_shared<int>(0);
+  auto array        = to_arrow(integer_column(stream.get(), {1, 2}), stream.get()).to_arrow();
+  {
+    auto const copy = to_tensor(
+      *integer_schema().get(), array.get(), copy_policy::always, owner, stream.get(), pool_);
+    EXPECT_GT(owner.use_count(), 1);
+  }
+  settle();
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
 TEST_F(tensor_order, labels_and_flags_are_told)
 {
   auto const stream = lasting_stream{};
@@ -224,16 +244,14 @@ TEST_F(tensor_order, imports_wait_for_the_producers_stream)
     auto const far      = lasting_stream{};
     auto const consumer = lasting_stream{};
     auto source         = tensor_producer{far.get(), values, {4}, {1}};
-    auto* managed       = source.lend();
-    auto const owner =
-      std::shared_ptr<void const>{managed, [managed](void const*) { managed->deleter(managed); }};
-    auto const before = sim::host_syncs_here();
-    auto imported     = from_tensor(view_dlpack(managed),
-                                    owner,
-                                    cuda::stream_ref{far.get()},
-                                    copy_policy::never,
-                                    consumer.get(),
-                                    pool_);
+    auto const owner    = own(source.lend());
+    auto const before   = sim::host_syncs_here();
+    auto imported       = from_tensor(view_dlpack(owner.get()),
+                                      owner,
+                                      cuda::stream_ref{far.get()},
+                                      copy_policy::never,
+                                      consumer.get(),
+                                      pool_);
     EXPECT_EQ(sim::host_syncs_here(), before);
     auto const seen = read_later(imported.table.view().column(0).head<void>(), 4, consumer.get());
     imported        = {};
@@ -300,18 +318,16 @@ TEST_F(tensor_order, other_devices_take_a_copy)
                  refused.lend(ARROW_DEVICE_CUDA, 1), copy_policy::if_needed, here.get(), pool_),
                std::invalid_argument);
   for (auto seed = 0U; seed < many_seeds; ++seed) {
-    auto copied   = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
-    auto* managed = copied.lend(ARROW_DEVICE_CUDA, 1);
-    auto const owner =
-      std::shared_ptr<void const>{managed, [managed](void const*) { managed->deleter(managed); }};
-    auto imported   = from_tensor(view_dlpack(managed),
-                                  owner,
-                                  cuda::stream_ref{far->get()},
-                                  copy_policy::always,
-                                  here.get(),
-                                  pool_);
-    auto const seen = read_later(imported.table.view().column(0).head<void>(), 2, here.get());
-    imported        = {};
+    auto copied      = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
+    auto const owner = own(copied.lend(ARROW_DEVICE_CUDA, 1));
+    auto imported    = from_tensor(view_dlpack(owner.get()),
+                                   owner,
+                                   cuda::stream_ref{far->get()},
+                                   copy_policy::always,
+                                   here.get(),
+                                   pool_);
+    auto const seen  = read_later(imported.table.view().column(0).head<void>(), 2, here.get());
+    imported         = {};
     synchronize(here.get());
     EXPECT_EQ(*seen, (integers_t{1, 2}));
     settle();
@@ -334,11 +350,9 @@ TEST_F(tensor_order, producers_streams_that_cuda_rejects_are_an_error)
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1}, {1}, {1}};
   synchronize(stream.get());
-  auto* managed = source.lend();
-  auto const owner =
-    std::shared_ptr<void const>{managed, [managed](void const*) { managed->deleter(managed); }};
+  auto const owner = own(source.lend());
   auto const wrong = reinterpret_cast<cudaStream_t>(std::uintptr_t{8});
-  EXPECT_THROW((void)from_tensor(view_dlpack(managed),
+  EXPECT_THROW((void)from_tensor(view_dlpack(owner.get()),
                                  owner,
                                  cuda::stream_ref{wrong},
                                  copy_policy::if_needed,

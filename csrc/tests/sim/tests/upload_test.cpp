@@ -128,6 +128,22 @@ TEST_F(upload, pinned_memory_is_used_again)
   EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
 }
 
+TEST_F(upload, pinned_memory_that_is_kept_is_bounded)
+{
+  constexpr auto more_than_are_kept = 65;
+  auto const stream                 = lasting_stream{};
+  auto slow                         = std::optional<sim::slow_stream>{stream.get()};
+  auto imported                     = std::vector<imported_column>{};
+  for (auto i = 0; i < more_than_are_kept; ++i) {
+    auto source = host_source{flat("int32"), integer_rows({i})};
+    imported.push_back(import(source.array.get(), *source.schema.get(), stream.get()));
+  }
+  slow.reset();
+  imported.clear();
+  settle();
+  EXPECT_GE(sim::calls("cudaFreeHost"), 1U);
+}
+
 TEST_F(upload, works_without_pinned_memory)
 {
   for (auto seed = 0U; seed < 12; ++seed) {
@@ -138,6 +154,7 @@ TEST_F(upload, works_without_pinned_memory)
     sim::fail_next("cudaHostAlloc", cudaErrorMemoryAllocation);
     enqueue_long_kernel(stream.get());
     expect_arrives(flat("int32"), integer_rows(many), stream.get());
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   }
 }
 
