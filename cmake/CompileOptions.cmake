@@ -34,3 +34,25 @@ if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(-Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE})
 endif()
+
+# Reading the headers of libcudf and CCCL is most of what a file costs: read them once for a target.
+function(cudf_arrow_bridge_precompile target)
+  target_precompile_headers(
+    ${target}
+    PRIVATE
+      ${ARGN}
+      <cudf/copying.hpp>
+      <cudf/dictionary/dictionary_column_view.hpp>
+      <cudf/lists/lists_column_view.hpp>
+      <cudf/strings/strings_column_view.hpp>
+      <cudf/table/table.hpp>
+      <cudf/unary.hpp>
+      <cudf/utilities/error.hpp>
+      <cudf/utilities/type_dispatcher.hpp>
+      <nanoarrow/nanoarrow.hpp>
+      <rmm/cuda_device.hpp>
+      <algorithm>
+      <string>
+      <vector>
+  )
+endfunction()
