@@ -16,7 +16,10 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           column_path const& path,
                                           placement const& where)
 {
-  if (cudf::is_fixed_width(source.type()) && source.null_mask() == nullptr) {
+  // libcudf's traits throw for EMPTY.
+  auto const is_fixed =
+    source.type().id() != cudf::type_id::EMPTY && cudf::is_fixed_width(source.type());
+  if (is_fixed && source.null_mask() == nullptr) {
     auto const bytes = static_cast<std::size_t>(map.size()) * cudf::size_of(source.type());
     auto data        = sim::fill_later(bytes, where, [=](placement const& on_host) {
       auto made = host::gather_rows(source, map, column_path{}, on_host);

@@ -12,11 +12,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr auto num_schedules = 3000U;
-#else
-constexpr auto num_schedules = 10000U;
-#endif
 
 constexpr auto num_devices = 2;
 
