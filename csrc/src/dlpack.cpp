@@ -70,10 +70,10 @@ std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
 
 void const* behind(void const* data, std::uint64_t bytes)
 {
-  auto const address = reinterpret_cast<std::uintptr_t>(data);
-  if (bytes > std::numeric_limits<std::uintptr_t>::max() - address) {
+  // No object is larger, so no pointer reaches further.
+  if (bytes > std::uint64_t{std::numeric_limits<std::ptrdiff_t>::max()}) {
     throw std::invalid_argument{"a byte offset of " + std::to_string(bytes) +
-                                " found, which overflows an address"};
+                                " found, further than any memory reaches"};
   }
   return static_cast<std::byte const*>(data) + bytes;
 }
