@@ -6,7 +6,10 @@
 
 #include <cudf/utilities/error.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
