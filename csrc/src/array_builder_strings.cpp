@@ -174,7 +174,8 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   if (view.null_count() > 0) {
     set_made(node, 1, pad_lists(view, width, where_));
   } else {
-    node.buffers[1] = bytes.head + offset_at(*bytes.offsets, rows.begin, where_);
+    auto const first = offset_at(*bytes.offsets, rows.begin, where_);
+    node.buffers[1]  = bytes.head == nullptr ? nullptr : bytes.head + first;
   }
 }
 

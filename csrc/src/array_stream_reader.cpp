@@ -96,6 +96,7 @@ unique_device_array array_stream_reader::next()
   return unique_device_array{&array};
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): one of the two is always there.
 void array_stream_reader::reset() noexcept
 {
   std::visit([](auto& stream) { stream.reset(); }, stream_);

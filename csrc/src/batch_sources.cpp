@@ -111,7 +111,8 @@ class chain_source : public batch_source {
   stream_batch next() override
   {
     for (;;) {
-      if (current_ == nullptr && (current_ = next_()) == nullptr) { return {}; }
+      if (current_ == nullptr) { current_ = next_(); }
+      if (current_ == nullptr) { return {}; }
       auto batch = current_->next();
       if (!batch.is_end()) { return batch; }
       current_.reset();

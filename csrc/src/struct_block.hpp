@@ -115,6 +115,7 @@ class struct_block {
       value.n_children = static_cast<std::int64_t>(node.num_children);
       num_used_ += node.num_children;
       for (std::size_t i = 0; i < node.num_children; ++i) {
+        // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): there is room for all of them.
         value.children[i] = first + i;
         write_struct(first[i], tree, tree.nodes[node.first_child + i]);
       }
