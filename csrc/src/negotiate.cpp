@@ -323,7 +323,7 @@ bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_ma
   auto const format = std::string_view{schema.format == nullptr ? "" : schema.format};
   if (parent == type_id::STRUCT) { return format == "+s"; }
   if (format == "+m") { return is_map; }
-  return format.starts_with("+") && !format.starts_with("+s") && !format.starts_with("+u") &&
+  return format.starts_with('+') && !format.starts_with("+s") && !format.starts_with("+u") &&
          !format.starts_with("+r");
 }
 

@@ -26,9 +26,9 @@ class row_bytes {
     if (column.type().id() != cudf::type_id::STRING) {
       width_ = static_cast<std::int64_t>(cudf::size_of(column.type()));
     } else if (column.num_children() > 0) {
-      auto const offsets = child_of(column, 0);
-      large_             = offsets.type().id() == cudf::type_id::INT64;
-      offsets_           = offsets.head<std::byte>() + offsets.offset() * (large_ ? 8 : 4);
+      auto const& offsets = child_of(column, 0);
+      large_              = offsets.type().id() == cudf::type_id::INT64;
+      offsets_ = offsets.head<std::byte>() + std::int64_t{offsets.offset()} * (large_ ? 8 : 4);
     }
   }
 

@@ -90,8 +90,10 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
   auto opened    = opened_column{std::move(column)};
   auto& children = opened.parts.children;
   for (std::size_t i = 0; i < children.size(); ++i) {
-    if (is_parent && masks[i]) {
-      children[i] = with_mask(std::move(children[i]), std::move(*masks[i]));
+    if (is_parent) {
+      if (auto& mask = masks[i]; mask.has_value()) {
+        children[i] = with_mask(std::move(children[i]), std::move(*mask));
+      }
     }
     children[i] = push_struct_nulls(std::move(children[i]), where);
   }
