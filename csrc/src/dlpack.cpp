@@ -73,8 +73,10 @@ std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
 
 void const* behind(void const* data, std::uint64_t bytes)
 {
-  // No object is larger, so no pointer reaches further.
-  if (bytes > std::uint64_t{std::numeric_limits<std::ptrdiff_t>::max()}) {
+  auto const address = reinterpret_cast<std::uintptr_t>(data);
+  // No object is larger than a pointer can reach, and none lies across the last address.
+  if (bytes > std::uint64_t{std::numeric_limits<std::ptrdiff_t>::max()} ||
+      bytes > std::numeric_limits<std::uintptr_t>::max() - address) {
     throw std::invalid_argument{"a byte offset of " + std::to_string(bytes) +
                                 " found, further than any memory reaches"};
   }
