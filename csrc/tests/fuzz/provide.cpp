@@ -59,7 +59,7 @@ class provider {
     auto const is_converted = format.kind == layout::fixed_list || format.kind == layout::run_end ||
                               format.kind == layout::list_view || format.kind == layout::view;
     if (is_converted &&
-        array.length * std::max<std::int64_t>(format.list_size, 1) > most_converted) {
+        array.length > most_converted / std::max<std::int64_t>(format.list_size, 1)) {
       return false;
     }
     if (format.kind == layout::run_end) { return check_runs(schema, array); }
