@@ -147,7 +147,7 @@ cdef class ExportCall:
         self.stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
         self.resource = resource_of(mr)
         # The stream and the resource are in use as long as what they were used for.
-        self.owner = share_object((parts.columns, parts.owners, mr, how.stream))
+        self.owner = share_object((tuple(parts.columns), parts.owners, mr, how.stream))
 
 
 cdef table_view table_of(parts) except *:
