@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import gc
 import os
+import sys
 from functools import cache
 
 os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
@@ -23,3 +25,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and (reason := why_no_gpu()):
         # One place for all: pytest then reports the whole suite in one line.
         pytest.skip(f"needs a GPU (docs/gpu.md says how to run these): {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _everything_is_released():
+    """Structs whose callbacks are Python's must not outlive it: nobody could call these then."""
+    yield
+    gc.collect()
+    for name in ("dlpack", "peers"):
+        if (module := sys.modules.get(name)) is not None:
+            assert not module.Producer.alive, f"{name}: handed out and never released"

@@ -95,7 +95,7 @@ class Producer:
         Whether the struct is that of DLPack 1.0.
     """
 
-    _alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
+    alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
 
     def __init__(self, array, edit=None, versioned=True):
         self.deleted, self.asked = 0, None
@@ -114,16 +114,19 @@ class Producer:
         def delete(address):
             assert address == ctypes.addressof(self._struct)
             self.deleted += 1
-            Producer._alive.discard(self)
+            Producer.alive.discard(self)
 
         self._callback = delete
         self._struct.deleter = ctypes.cast(delete, c_void_p).value
         if edit is not None:
             edit(self._struct)
         self._name = b"dltensor_versioned" if versioned else b"dltensor"
+
+    def capsule(self):
+        """Hand out the tensor. The producer keeps no capsule: none is left when Python ends."""
         if self._struct.deleter:
-            Producer._alive.add(self)
-        self.capsule = _new_capsule(
+            Producer.alive.add(self)
+        return _new_capsule(
             ctypes.addressof(self._struct), self._name, ctypes.cast(_destroy, c_void_p)
         )
 
@@ -132,8 +135,7 @@ class Producer:
 
     def __dlpack__(self, **arguments):
         self.asked = arguments
-        capsule, self.capsule = self.capsule, None
-        return capsule
+        return self.capsule()
 
 
 class Interface:

@@ -147,7 +147,7 @@ class Producer:
         it did is undone before pyarrow's own release runs.
     """
 
-    _alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
+    alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
 
     def __init__(self, obj, edit=None):
         self.schema_capsule, self.array_capsule = obj.__arrow_c_device_array__()
@@ -172,11 +172,11 @@ class Producer:
         self._callbacks = release_schema, release_array
         schema.release = ctypes.cast(release_schema, c_void_p).value
         array.array.release = ctypes.cast(release_array, c_void_p).value
-        Producer._alive.add(self)
+        Producer.alive.add(self)
 
     def _done(self):
         if self.releases and self.schema_releases:
-            Producer._alive.discard(self)
+            Producer.alive.discard(self)
 
     def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
         pair = self.schema_capsule, self.array_capsule

@@ -173,7 +173,7 @@ def test_producers_from_before_dlpack_1():
 
 
 def test_bare_capsules():
-    assert rows(bridge.from_dlpack(Producer(np.arange(3)).capsule, to="pylibcudf")) == [0, 1, 2]
+    assert rows(bridge.from_dlpack(Producer(np.arange(3)).capsule(), to="pylibcudf")) == [0, 1, 2]
 
 
 VERSIONS = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "old"])
@@ -182,8 +182,8 @@ VERSIONS = pytest.mark.parametrize("versioned", [True, False], ids=["versioned",
 @VERSIONS
 def test_a_deleter_runs_once_at_the_end(versioned):
     producer = Producer(np.asfortranarray(np.arange(6).reshape(3, 2)), versioned=versioned)
-    capsule = producer.capsule
-    table = bridge.from_dlpack(producer, to="pylibcudf")
+    capsule = producer.capsule()
+    table = bridge.from_dlpack(capsule, to="pylibcudf")
     assert _get_name(capsule) == (b"used_dltensor_versioned" if versioned else b"used_dltensor")
     first = table.columns()[0]
     exported = bridge.to_arrow_device(first)
@@ -281,9 +281,8 @@ HOSTILE = {
 def test_hostile_tensors(edit, error, message, versioned):
     producer = Producer(np.arange(6).reshape(3, 2), edit, versioned)
     with pytest.raises(error, match=message):
-        bridge.from_dlpack(producer.capsule, to="pylibcudf")
+        bridge.from_dlpack(producer.capsule(), to="pylibcudf")
     # What was not taken is deleted by its capsule, what was by us.
-    producer.capsule = None
     gc.collect()
     assert producer.deleted == 1
 
@@ -315,7 +314,7 @@ def test_half_floats_are_widened(step):
 
 def test_a_capsule_is_used_once():
     producer = Producer(np.arange(3))
-    capsule = producer.capsule
+    capsule = producer.capsule()
     kept = bridge.from_dlpack(capsule, to="pylibcudf")
     with pytest.raises(ValueError, match="nobody has taken yet"):
         bridge.from_dlpack(Handing(capsule))
