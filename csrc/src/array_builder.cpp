@@ -33,17 +33,6 @@ cudf::size_type to_size_type(std::int64_t size) { return static_cast<cudf::size_
 bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }
 
-/// The part of the rows that is used, as rows of its own.
-column_rows used_rows(column_rows const& rows)
-{
-  auto const all = rows.used_begin == rows.begin && rows.used_size == rows.size;
-  return {rows.used_begin,
-          rows.used_size,
-          all || rows.null_count == 0 ? rows.null_count : -1,
-          rows.used_begin,
-          rows.used_size};
-}
-
 /// The same rows in a column that was made of them.
 column_rows moved(column_rows const& rows, column_rows const& made)
 {
@@ -55,6 +44,16 @@ column_rows moved(column_rows const& rows, column_rows const& made)
 }
 
 }  // namespace
+
+column_rows used_rows(column_rows const& rows)
+{
+  auto const all = rows.used_begin == rows.begin && rows.used_size == rows.size;
+  return {rows.used_begin,
+          rows.used_size,
+          all || rows.null_count == 0 ? rows.null_count : -1,
+          rows.used_begin,
+          rows.used_size};
+}
 
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,

@@ -34,6 +34,9 @@ inline column_rows own_rows(cudf::column_view const& column)
   return {begin, size, column.null_count(), begin, size};
 }
 
+/// The part of the rows that is used, as rows of its own.
+column_rows used_rows(column_rows const& rows);
+
 /// The rows as a column of their own, whose nulls libcudf's algorithms want counted.
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -156,27 +157,41 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
   node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), where_));
 }
 
+/// Rows that nobody refers to, above all those before a slice, may be lists of any length: only the
+/// used ones are looked at, and what stands for the others are any bytes of the buffer, or zeros.
 void array_builder::fill_fixed_size(array_node& node, export_level const& level)
 {
   auto const& [column, rows, step, as, path] = level;
 
-  auto const bytes = bytes_of(column, rows, path, where_);
-  auto const width = static_cast<cudf::size_type>(step.element_bits / 8);
-  node.per_row     = step.element_bits;
+  auto const bytes    = bytes_of(column, rows, path, where_);
+  auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
+  auto const width    = std::int64_t{step.element_bits} / 8;
+  auto const size     = static_cast<cudf::size_type>(width);
+  node.per_row        = step.element_bits;
   if (rows.size == 0) { return; }
   check_offsets(bytes.offsets, rows.begin + rows.size, path);
-  auto const view = view_of(column, rows, where_);
-  if (!step.trusted && !has_lists_of(view, width, where_)) {
+  auto const used = used_rows(rows);
+  if (used.size == 0) {
+    set_made(node, 1, zeros(rows.size * width, where_));
+    return;
+  }
+  auto const view = view_of(column, used, where_);
+  if (!step.trusted && !has_lists_of(view, size, where_)) {
     fail_invalid(path,
                  "lists of other lengths found, " + std::to_string(width) +
                    " bytes each expected by the requested schema");
   }
-  if (view.null_count() > 0) {
-    set_made(node, 1, pad_lists(view, width, where_));
-  } else {
-    auto const first = offset_at(*bytes.offsets, rows.begin, where_);
-    node.buffers[1]  = bytes.head == nullptr ? nullptr : bytes.head + first;
+  auto const before = (used.begin - rows.begin) * width;
+  if (view.null_count() == 0) {
+    auto const first = offset_at(*bytes.offsets, used.begin, where_) - before;
+    if (first >= 0 && first + rows.size * width <= element.size()) {
+      node.buffers[1] = bytes.head == nullptr ? nullptr : bytes.head + first;
+      return;
+    }
   }
+  auto padded = pad_lists(view, size, where_);
+  if (used.size < rows.size) { padded = put_into_zeros(padded, before, rows.size * width, where_); }
+  set_made(node, 1, std::move(padded));
 }
 
 }  // namespace cudf_arrow_bridge::detail

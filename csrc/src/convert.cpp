@@ -5,6 +5,12 @@
 #include "convert_host.hpp"
 #include "read_back.hpp"
 
+#include <rmm/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
 namespace cudf_arrow_bridge::detail {
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
@@ -54,6 +60,23 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
 
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 { return where.host ? host::zeros(size, where) : device::zeros(size, where); }
+
+rmm::device_buffer put_into_zeros(rmm::device_buffer const& bytes,
+                                  std::int64_t begin,
+                                  std::int64_t size,
+                                  placement const& where)
+{
+  auto result  = zeros(size, where);
+  auto* target = static_cast<std::byte*>(result.data()) + begin;
+  if (bytes.is_empty()) { return result; }
+  if (where.host) {
+    std::memcpy(target, bytes.data(), bytes.size());
+  } else {
+    RMM_CUDA_TRY(
+      cudaMemcpyAsync(target, bytes.data(), bytes.size(), cudaMemcpyDefault, where.stream.get()));
+  }
+  return result;
+}
 
 std::int64_t read_offset(
   void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream)

@@ -77,6 +77,12 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 
+/// `size` bytes, of which some are copies, from byte `begin` on, and the others zeros.
+rmm::device_buffer put_into_zeros(rmm::device_buffer const& bytes,
+                                  std::int64_t begin,
+                                  std::int64_t size,
+                                  placement const& where);
+
 /// One offset of 4 or 8 bytes. On device memory this waits for the copy.
 std::int64_t read_offset(
   void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream);

@@ -8,7 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ostream>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -133,6 +137,89 @@ TEST(Requests, SchemasAreOfTheirOwnColumns)
                  column->view(), shared_schema{}, nullptr, {}, stream(), host_memory_resource()),
                std::invalid_argument);
 }
+
+value bytes(int size, int first)
+{
+  auto items = rows{};
+  for (auto i = 0; i < size; ++i) { items.push_back(number(first + i)); }
+  return {items};
+}
+
+/// Lists of bytes as the only field of structs, the fourth of which is null.
+std::unique_ptr<cudf::column> structs_of(rows const& lists)
+{
+  auto structs  = rows(lists.size(), number(0));
+  structs[3]    = value{};
+  auto children = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(make_column(bytes_as("binary", "z"), lists));
+  return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::STRUCT},
+                                        static_cast<cudf::size_type>(lists.size()),
+                                        host_buffer(std::vector<char>{}),
+                                        mask_of(structs),
+                                        1,
+                                        std::move(children));
+}
+
+struct bytes_before_slice {
+  char const* name;
+  rows lists;   ///< two before the slice, three in it, one after
+  bool shared;  ///< whether the bytes are not copied
+};
+
+void PrintTo(bytes_before_slice const& c, std::ostream* out) { *out << c.name; }
+
+class FixedSizeBytes : public ::testing::TestWithParam<bytes_before_slice> {};
+
+TEST_P(FixedSizeBytes, ConcernOnlyTheRowsOfASlice)
+{
+  auto const& [name, lists, shared] = GetParam();
+  auto const column                 = structs_of(lists);
+  auto const all                    = column->view();
+  auto const part_of_all            = cudf::column_view{
+    all.type(), 3, nullptr, all.null_mask(), 1, 2, {all.child_begin(), all.child_end()}};
+  auto const type  = struct_of({bytes_as("bytes_3", "w:3")});
+  auto const found = export_as(part_of_all, {}, make_schema(type).get());
+  auto expected    = part(lists, 2, 5);
+  for (auto& row : expected) { row = {rows{row}}; }
+  expected[1] = value{};
+  EXPECT_EQ(read_arrow(found.array->array, type), expected);
+
+  auto const& field  = *found.array->array.children[0];
+  auto const* first  = static_cast<std::uint8_t const*>(field.buffers[1]) + 3 * field.offset;
+  auto const skipped = found.array->array.offset * 3;
+  auto const held    = all.child(0).child(1);
+  auto const at      = lists[0].items().size() + lists[1].items().size();
+  EXPECT_EQ(first + skipped == held.head<std::uint8_t>() + at, shared);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Slices,
+  FixedSizeBytes,
+  ::testing::Values(
+    bytes_before_slice{
+      "alike",
+      {bytes(3, 0), bytes(3, 3), bytes(3, 6), bytes(3, 9), bytes(3, 12), bytes(3, 15)},
+      true},
+    bytes_before_slice{
+      "longer",
+      {bytes(9, 0), bytes(0, 0), bytes(3, 6), bytes(3, 9), bytes(3, 12), bytes(0, 0)},
+      true},
+    bytes_before_slice{
+      "none before",
+      {bytes(0, 0), bytes(0, 0), bytes(3, 6), bytes(3, 9), bytes(3, 12), bytes(0, 0)},
+      false},
+    bytes_before_slice{
+      "fewer before",
+      {bytes(1, 0), bytes(2, 0), bytes(3, 6), bytes(3, 9), bytes(3, 12), bytes(9, 0)},
+      false},
+    bytes_before_slice{"with nulls",
+                       {bytes(3, 0), bytes(3, 3), bytes(3, 6), value{}, bytes(3, 12), bytes(3, 15)},
+                       false}),
+  [](auto const& tested) {
+    auto name = std::string{tested.param.name};
+    std::replace(name.begin(), name.end(), ' ', '_');
+    return name;
+  });
 
 TEST(Origin, IsRestoredWithoutALookAtTheValues)
 {

@@ -19,7 +19,14 @@ inline value read_row(ArrowArrayView const* view, shape const& type, std::int64_
       return {std::string(text.data, static_cast<std::size_t>(text.size_bytes))};
     }
     case cudf::type_id::LIST: {
-      auto items     = rows{};
+      auto items = rows{};
+      if (type.is_binary()) {
+        auto const bytes = ArrowArrayViewGetBytesUnsafe(view, row);
+        for (std::int64_t i = 0; i < bytes.size_bytes; ++i) {
+          items.push_back(number(bytes.data.as_uint8[i]));
+        }
+        return {std::move(items)};
+      }
       auto const end = ArrowArrayViewListChildOffset(view, view->offset + row + 1);
       for (auto i = ArrowArrayViewListChildOffset(view, view->offset + row); i < end; ++i) {
         items.push_back(read_row(view->children[0], type.children[0], i));
