@@ -71,8 +71,9 @@ class provider {
     }
     if (array.n_buffers > std::ssize(node::of(&array).buffers)) { return false; }
     if (has_all(format, array)) { return true; }
-    // Of no rows the core needs no memory, wherever they begin. nanoarrow looks there all the same.
-    if (array.length == 0) {
+    // Of no rows the core needs no memory, wherever they begin, but for the sizes of the buffers
+    // behind views. nanoarrow looks there all the same.
+    if (array.length == 0 && (format.kind != layout::view || has_view_sizes(array))) {
       target_.is_readable = false;
       return true;
     }
