@@ -90,7 +90,8 @@ class provider {
     auto const& ends  = *array.children[0];
     auto const format = parse_format(schema.children[0]->format);
     if (!format.is_integer || ends.n_buffers != 2 || ends.buffers == nullptr ||
-        ends.buffers[1] == nullptr || ends.length < 0 || ends.offset < 0) {
+        ends.buffers[1] == nullptr || ends.length < 0 || ends.offset < 0 ||
+        ends.offset > max_end - ends.length) {
       return true;
     }
     auto const* ends_block = target_.pool.find(ends.buffers[1]);
