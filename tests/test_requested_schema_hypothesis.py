@@ -6,7 +6,7 @@ from __future__ import annotations
 import foreign
 import pyarrow as pa
 import pyarrow.tests.strategies as past
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from peers import DeviceOnly, Producer, column_from
 from samples import cut
@@ -62,6 +62,12 @@ def plain(type_):
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
+def has_lists_of_nulls(type_):
+    if pa.types.is_list(type_) and pa.types.is_null(type_.value_type):
+        return True
+    return any(has_lists_of_nulls(type_.field(i).type) for i in range(type_.num_fields))
+
+
 def rows(array):
     """Values that compare, NaN among them."""
     return repr(array.to_pylist())
@@ -80,5 +86,7 @@ def test_what_can_be_met_is_met(array, data):
     assert found.type.equals(target)
     expected = foreign.landed(array)
     if plain(array.type).equals(array.type):
+        # pyarrow's own cast of these makes arrays that it cannot read.
+        assume(not has_lists_of_nulls(array.type))
         expected = expected.cast(plain(target))
     assert rows(found) == rows(expected)
