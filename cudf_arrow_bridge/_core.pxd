@@ -212,6 +212,15 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         device_async_resource_ref,
     ) except +libcudf_exception_handler
 
+    cdef cppclass array_importer:
+        array_importer(const ArrowSchema&) except +libcudf_exception_handler
+        imported_column column(
+            ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
+        ) except +libcudf_exception_handler
+        imported_table table(
+            ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
+        ) except +libcudf_exception_handler
+
 
 cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass stream_batch:

@@ -3,6 +3,7 @@ from typing import Any
 
 import pylibcudf as plc
 
+from ._schema import Schema
 from .sources import ImportOptions
 from .streams import Stream
 
@@ -18,3 +19,8 @@ def import_column(
 def import_table(
     schema: object, array: object, stream: Stream, mr: Any, options: ImportOptions
 ) -> tuple[list[plc.Column], int]: ...
+
+class ArrayImporter:
+    def __init__(self, stream: Stream, mr: Any, options: ImportOptions, schema: Schema) -> None: ...
+    def import_column(self, array: object) -> plc.Column: ...
+    def import_table(self, array: object) -> tuple[list[plc.Column], int]: ...

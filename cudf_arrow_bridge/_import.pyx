@@ -15,6 +15,7 @@ from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._core cimport unique_schema
 from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
 from cudf_arrow_bridge._interpreter cimport (
     ends_interpreter,
@@ -22,6 +23,7 @@ from cudf_arrow_bridge._interpreter cimport (
     leave_interpreter,
 )
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
+from cudf_arrow_bridge._schema cimport Schema
 
 from cudf_arrow_bridge._columns import array_interface
 
@@ -101,22 +103,33 @@ cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type 
     return self
 
 
+cdef list wrap_columns(_core.imported_table& table, object kept):
+    cdef size_t i
+    columns = []
+    for i in range(table.columns.size()):
+        columns.append(
+            wrap_column(
+                move(table.columns[i].storage),
+                table.columns[i].offset,
+                table.columns[i].size,
+                kept,
+            )
+        )
+    return columns
+
+
 cdef class ImportCall:
     """What an import is called with, as C++ takes it.
 
     The stream and the resource are to be kept alive as long as any buffer of the result is.
     """
 
-    cdef _core.ArrowSchema* schema
-    cdef _core.ArrowDeviceArray* array
     cdef _core.import_options options
     cdef stream_ref stream
     cdef device_async_resource_ref resource
     cdef tuple kept
 
-    def __cinit__(self, schema, array, stream, mr, object options):
-        self.schema = schema_from_capsule(schema)
-        self.array = device_array_from_capsule(array)
+    def __cinit__(self, stream, mr, object options):
         self.options.copy = options.copy
         self.options.sanitize = options.sanitize
         if options.validate == "full":
@@ -129,12 +142,14 @@ cdef class ImportCall:
 
 def import_column(schema, array, stream, mr, object options):
     """Import an array; its capsule is spent, the schema's is not."""
-    cdef ImportCall call = ImportCall(schema, array, stream, mr, options)
+    cdef ImportCall call = ImportCall(stream, mr, options)
+    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
     cdef _core.imported_column imported
     with nogil:
         imported = move(
             _core.from_arrow_device_column(
-                dereference(call.schema), call.array, call.options, call.stream, call.resource
+                dereference(c_schema), c_array, call.options, call.stream, call.resource
             )
         )
     return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
@@ -142,23 +157,50 @@ def import_column(schema, array, stream, mr, object options):
 
 def import_table(schema, array, stream, mr, object options):
     """Import a struct array as columns and a number of rows, likewise."""
-    cdef ImportCall call = ImportCall(schema, array, stream, mr, options)
+    cdef ImportCall call = ImportCall(stream, mr, options)
+    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
     cdef _core.imported_table imported
     with nogil:
         imported = move(
             _core.from_arrow_device_table(
-                dereference(call.schema), call.array, call.options, call.stream, call.resource
+                dereference(c_schema), c_array, call.options, call.stream, call.resource
             )
         )
-    cdef size_t i
-    columns = []
-    for i in range(imported.columns.size()):
-        columns.append(
-            wrap_column(
-                move(imported.columns[i].storage),
-                imported.columns[i].offset,
-                imported.columns[i].size,
-                call.kept,
+    return wrap_columns(imported, call.kept), imported.num_rows
+
+
+cdef class ArrayImporter:
+    """Imports arrays of one schema, which is looked at once."""
+
+    cdef ImportCall call
+    cdef unique_ptr[_core.array_importer] importer
+
+    def __init__(self, stream, mr, object options, Schema schema not None):
+        cdef unique_schema c_schema
+        self.call = ImportCall(stream, mr, options)
+        with nogil:
+            c_schema = move(schema.schema.to_arrow())
+            self.importer.reset(new _core.array_importer(dereference(c_schema.get())))
+
+    def import_column(self, array):
+        """Import an array, as the function of this name does."""
+        cdef ImportCall call = self.call
+        cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef _core.imported_column imported
+        with nogil:
+            imported = move(
+                self.importer.get().column(c_array, call.options, call.stream, call.resource)
             )
-        )
-    return columns, imported.num_rows
+        return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
+
+    def import_table(self, array):
+        """Import a struct array, likewise."""
+        cdef ImportCall call = self.call
+        cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef _core.imported_table imported
+        with nogil:
+            imported = move(
+                self.importer.get().table(c_array, call.options, call.stream, call.resource)
+            )
+        return wrap_columns(imported, call.kept), imported.num_rows

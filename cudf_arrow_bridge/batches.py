@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pylibcudf as plc
@@ -70,10 +69,9 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
 
 def _arrays(stream: IncomingStream) -> Iterator[Any]:
     any_batch = False
-    for source in stream:
+    for source in stream.sources():
         any_batch = True
-        # An export reads the schema, which spends its capsule.
-        yield replace(source, schema_capsule=stream.schema.__arrow_c_schema__())
+        yield source
         del source
     if not any_batch:
         yield empty(stream.schema)

@@ -12,9 +12,9 @@ from ._schema import Schema
 from .dictionaries import join_dictionaries
 from .empty import empty
 from .exporting import to_arrow_device
-from .importer import Importer
+from .importer import Brought, Importer
 from .residency import has_gpu
-from .sources import Kind, Source, open_source
+from .sources import Kind, open_source
 
 __all__ = ["MAX_ROWS", "concatenate"]
 
@@ -23,9 +23,9 @@ MAX_ROWS = (1 << 31) - 1
 
 
 def concatenate(
-    arrays: Sequence[Source], schema: Schema, kind: Kind, importer: Importer
-) -> tuple[list[plc.Column], int]:
-    """Import arrays as the columns of one table, or as one column, and a number of rows.
+    arrays: Sequence[object], schema: Schema, kind: Kind, importer: Importer
+) -> Brought:
+    """Import the arrays in capsules as the columns of one table, or as one column.
 
     A single array is adopted as it is; no array at all makes no rows of the schema. Each column is
     joined in one pass.
@@ -35,7 +35,8 @@ def concatenate(
     OverflowError
         If what they hold together does not fit into one column.
     """
-    brought = [importer.bring(array, kind) for array in arrays or [open_source(empty(schema))]]
+    bring = importer.bringer(schema, kind)
+    brought = [bring(array) for array in arrays or [open_source(empty(schema)).array_capsule]]
     if len(brought) == 1:
         return brought[0]
     join = _join_on_gpu if has_gpu() else _join_on_host

@@ -9,11 +9,16 @@ from typing import Any
 import pylibcudf as plc
 
 from ._frames_loader import load_frames
+from ._import import ArrayImporter
+from ._schema import Schema
 from .device_array import as_field, as_schema
 from .sources import ImportOptions, Kind, Source
 from .streams import resolve_stream
 
-__all__ = ["Importer"]
+__all__ = ["Brought", "Importer"]
+
+#: Columns, and their number of rows.
+Brought = tuple[list[plc.Column], int]
 
 #: Makes the result of columns, their number of rows, and `Source.first_row`.
 Assembler = Callable[[list[plc.Column], int, int | None], Any]
@@ -30,12 +35,18 @@ class Importer:
         self._to = to
         self._options = options
 
-    def bring(self, source: Source, kind: Kind) -> tuple[list[plc.Column], int]:
+    def bring(self, source: Source, kind: Kind) -> Brought:
         """Import an array: the columns of a table or the one column, and the number of rows."""
         if kind == "table":
             return source.import_table(self.stream, self.mr, self._options)
-        column = source.import_column(self.stream, self.mr, self._options)
-        return [column], column.size()
+        return _one(source.import_column(self.stream, self.mr, self._options))
+
+    def bringer(self, schema: Schema, kind: Kind) -> Callable[[object], Brought]:
+        """Return a function that does so for the capsules of arrays of one schema."""
+        importer = ArrayImporter(self.stream, self.mr, self._options, schema)
+        if kind == "table":
+            return importer.import_table
+        return lambda array: _one(importer.import_column(array))
 
     def assembler(self, schema: Any, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result, for any number of arrays of one schema.
@@ -56,6 +67,10 @@ class Importer:
             else frames.series_assembler(as_field(schema), labels, self.stream)
         )
         return made
+
+
+def _one(column: plc.Column) -> Brought:
+    return [column], column.size()
 
 
 def _table(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Table:

@@ -25,7 +25,7 @@ class IncomingStream:
     schema
         The schema of all.
     arrays
-        Gives ``arrow_device_array`` PyCapsules.
+        Gives ``arrow_device_array`` PyCapsules, which an import spends.
     labels
         Labels of a stream of this process.
     reader
@@ -40,16 +40,17 @@ class IncomingStream:
         reader: StreamReader | None = None,
     ) -> None:
         self.schema = schema
+        self.arrays = arrays
         self.labels = labels
-        self._arrays = arrays
         self._reader = reader
 
-    def __iter__(self) -> Iterator[Source]:
-        capsule = self.schema.__arrow_c_schema__()
-        known_table = is_struct(capsule)
+    def sources(self) -> Iterator[Source]:
+        """Give each array with a schema of its own."""
+        known_table = is_struct(self.schema.__arrow_c_schema__())
         first_row = 0
-        for array in self._arrays:
-            source = Source(capsule, array, known_table, self.labels, first_row)
+        for array in self.arrays:
+            schema = self.schema.__arrow_c_schema__()
+            source = Source(schema, array, known_table, self.labels, first_row)
             del array
             first_row += source.length()
             yield source
@@ -62,7 +63,7 @@ class IncomingStream:
 
     def release(self) -> None:
         """Release what was not pulled."""
-        self._arrays = iter(())
+        self.arrays = iter(())
         if self._reader is not None:
             self._reader.release()
 

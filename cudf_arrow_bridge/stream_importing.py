@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
+from ._capsules import length_of
 from .concatenate import MAX_ROWS, concatenate
 from .importer import Importer
 from .incoming_stream import IncomingStream, open_stream
-from .sources import ImportOptions, Kind, Source, Validation
+from .sources import ImportOptions, Kind, Validation
 
 if TYPE_CHECKING:
     import cudf
@@ -82,14 +83,16 @@ def from_arrow_device_stream(
 
 
 def _pieces(source: IncomingStream, kind: Kind, importer: Importer) -> Iterator[Imported]:
-    assemble = importer.assembler(source.schema, kind, source.labels)
     try:
-        for array in source:
-            columns, num_rows = importer.bring(array, kind)
-            first_row = array.first_row
+        bring = importer.bringer(source.schema, kind)
+        assemble = importer.assembler(source.schema, kind, source.labels)
+        first_row = 0
+        for array in source.arrays:
+            columns, num_rows = bring(array)
             del array
             yield assemble(columns, num_rows, first_row)
             del columns
+            first_row += num_rows
     finally:
         source.release()
 
@@ -97,11 +100,11 @@ def _pieces(source: IncomingStream, kind: Kind, importer: Importer) -> Iterator[
 def import_whole(source: IncomingStream, wanted: Kind | None, importer: Importer) -> Imported:
     """Import all arrays of a stream as one object; see `from_arrow_device_stream`."""
     kind = source.kind(wanted)
-    arrays: list[Source] = []
+    arrays: list[object] = []
     num_rows = 0
     try:
-        for array in source:
-            num_rows += array.length()
+        for array in source.arrays:
+            num_rows += length_of(array)
             if num_rows > MAX_ROWS:
                 raise OverflowError(
                     f"a stream of more than {MAX_ROWS:,} rows found, no more than a cuDF column "

@@ -98,7 +98,7 @@ class column_importer {
 /**
  * @brief Makes an owning column of some rows of an array that has been validated.
  *
- * @param types What `validate` found
+ * @param types Types that the array has been validated for
  * @param array Array that `share` keeps alive
  * @param begin First row, counted without the array's own offset
  * @param size Rows

@@ -9,7 +9,9 @@
 #include "validate_values.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,22 +20,21 @@ namespace cudf_arrow_bridge {
 namespace {
 
 /// Nothing in the array is followed before this has passed.
-detail::parsed_tree validate(ArrowSchema const& schema,
-                             ArrowDeviceArray const* array,
-                             import_options const& options,
-                             column_path const& path)
+void validate(detail::parsed_tree const& types,
+              ArrowDeviceArray const* array,
+              import_options const& options,
+              column_path const& path)
 {
   if (array == nullptr || array->array.release == nullptr) {
     fail_invalid(path, "an array that was released already found");
   }
-  auto types = detail::validate(schema, array->array, path);
+  detail::validate(types, array->array, path);
   if (array->device_type == ARROW_DEVICE_CPU) {
     detail::validate_offsets(types, array->array, path);
     if (options.validate == validation::full) {
       detail::validate_values(types, array->array, path);
     }
   }
-  return types;
 }
 
 imported_column import_rows(detail::parsed_tree const& types,
@@ -50,6 +51,49 @@ imported_column import_rows(detail::parsed_tree const& types,
   }
   return result;
 }
+
+imported_column import_column(detail::parsed_tree const& types,
+                              ArrowDeviceArray* array,
+                              import_options const& options,
+                              column_path const& path,
+                              cuda::stream_ref stream,
+                              rmm::device_async_resource_ref mr)
+{
+  validate(types, array, options, path);
+  auto const source = detail::open_source(types, array, false, options, path, stream, mr);
+  return import_rows(types, source.root, 0, source.root.length, source, options, path);
+}
+
+imported_table import_table(detail::parsed_tree const& types,
+                            ArrowDeviceArray* array,
+                            import_options const& options,
+                            column_path const& path,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
+{
+  validate(types, array, options, path);
+  if (types.type.layout != detail::array_layout::validity) {
+    fail_invalid(path,
+                 "the Arrow type '" + std::string{types.type.row->arrow} +
+                   "' found, a struct expected: import it with kind=\"column\"");
+  }
+  auto const source = detail::open_source(types, array, true, options, path, stream, mr);
+  auto const& root  = source.root;
+  auto result       = imported_table{{}, static_cast<cudf::size_type>(root.length)};
+  result.columns.reserve(types.children.size());
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    auto const& field = types.children[i];
+    // The batch's own offset and length are each column's.
+    auto const field_path = column_path{path, field.schema->name};
+    result.columns.push_back(
+      import_rows(field, *root.children[i], root.offset, root.length, source, options, field_path));
+  }
+  return result;
+}
+
+/// Errors begin with the name of a column; a released schema has none to read either.
+char const* name_of(ArrowSchema const& schema)
+{ return schema.release == nullptr ? nullptr : schema.name; }
 
 }  // namespace
 
@@ -80,12 +124,10 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top = column_path{};
-  // A released schema has no name to read either.
-  auto const path   = column_path{top, schema.release == nullptr ? nullptr : schema.name};
-  auto const types  = validate(schema, array, options, path);
-  auto const source = detail::open_source(types, array, false, options, path, stream, mr);
-  return import_rows(types, source.root, 0, source.root.length, source, options, path);
+  auto const top   = column_path{};
+  auto const path  = column_path{top, name_of(schema)};
+  auto const types = detail::parse_types(schema, path);
+  return import_column(types, array, options, path, stream, mr);
 }
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
@@ -95,25 +137,40 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
                                        rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top   = column_path{};
-  auto const types = validate(schema, array, options, top);
-  if (types.type.layout != detail::array_layout::validity) {
-    fail_invalid(top,
-                 "the Arrow type '" + std::string{types.type.row->arrow} +
-                   "' found, a struct expected: import it with kind=\"column\"");
-  }
-  auto const source = detail::open_source(types, array, true, options, top, stream, mr);
-  auto const& root  = source.root;
-  auto result       = imported_table{{}, static_cast<cudf::size_type>(root.length)};
-  result.columns.reserve(types.children.size());
-  for (std::size_t i = 0; i < types.children.size(); ++i) {
-    auto const& field = types.children[i];
-    // The batch's own offset and length are each column's.
-    auto const path = column_path{top, field.schema->name};
-    result.columns.push_back(
-      import_rows(field, *root.children[i], root.offset, root.length, source, options, path));
-  }
-  return result;
+  auto const top = column_path{};
+  return import_table(detail::parse_types(schema, top), array, options, top, stream, mr);
+}
+
+struct array_importer::state {
+  explicit state(ArrowSchema const& schema) : held{copy_schema(schema).to_arrow()} {}
+
+  unique_schema held;
+  column_path top;
+  column_path path{top, held->name};
+  detail::parsed_tree types{detail::parse_types(*held.get(), path)};
+};
+
+array_importer::array_importer(ArrowSchema const& schema)
+  : state_{std::make_shared<state const>(schema)}
+{
+}
+
+imported_column array_importer::column(ArrowDeviceArray* array,
+                                       import_options const& options,
+                                       cuda::stream_ref stream,
+                                       rmm::device_async_resource_ref mr) const
+{
+  detail::nvtx_range const range{__func__};
+  return import_column(state_->types, array, options, state_->path, stream, mr);
+}
+
+imported_table array_importer::table(ArrowDeviceArray* array,
+                                     import_options const& options,
+                                     cuda::stream_ref stream,
+                                     rmm::device_async_resource_ref mr) const
+{
+  detail::nvtx_range const range{__func__};
+  return import_table(state_->types, array, options, state_->top, stream, mr);
 }
 
 }  // namespace cudf_arrow_bridge

@@ -21,7 +21,7 @@ struct parsed_type {
   std::int64_t list_size;     ///< child rows for each row of fixed lists
 };
 
-/// The types of a schema's levels, as `validate` found them.
+/// The types of a schema's levels, as `parse_types` found them; the schema must stay.
 struct parsed_tree {
   ArrowSchema const* schema;
   parsed_type type;

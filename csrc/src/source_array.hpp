@@ -32,7 +32,7 @@ struct source_array {
  *   rows in a table, or contents of device memory that a full validation refuses. `array` is then
  * still the caller's, or has been released.
  *
- * @param types What `validate` found
+ * @param types Types that the array has been validated for
  * @param array Array to take over
  * @param is_table Whether null rows at the top level are an error
  * @param options See there

@@ -18,7 +18,7 @@ namespace cudf_arrow_bridge::detail {
 /**
  * @brief Describes an array as a tree over its own buffers. Copies and owns nothing.
  *
- * @param types What `validate` found
+ * @param types Types that the array has been validated for
  * @param array Array that outlives the tree
  * @param location Where its buffers are
  */

@@ -123,24 +123,30 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   }
 }
 
-/// What the rows of run-end encoded values need: runs at all, with ends that count so far.
-void check_runs(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+/// Run-end encoded values have two children, of which the first are integers of 16 bits or more.
+void check_run_types(parsed_tree const& types, column_path const& path)
 {
   if (types.children.size() != 2) {
     fail_invalid(path, std::to_string(types.children.size()) + " children found, 2 expected");
   }
+  auto const& ends = types.children[0].type;
+  auto const id    = ends.column.id();
+  if (id != cudf::type_id::INT16 && id != cudf::type_id::INT32 && id != cudf::type_id::INT64) {
+    fail_invalid(path,
+                 "run ends of the Arrow type '" + std::string{ends.row->arrow} +
+                   "' found, int16, int32 or int64 expected");
+  }
+}
+
+/// What the rows of run-end encoded values need: runs at all, with ends that count so far.
+void check_runs(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+{
   auto const& ends   = *array.children[0];
   auto const& values = *array.children[1];
   auto const type    = types.children[0].type.column.id();
   auto const most    = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
                        : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
                                                       : max_end;
-  if (type != cudf::type_id::INT16 && type != cudf::type_id::INT32 &&
-      type != cudf::type_id::INT64) {
-    fail_invalid(path,
-                 "run ends of the Arrow type '" + std::string{types.children[0].type.row->arrow} +
-                   "' found, int16, int32 or int64 expected");
-  }
   if (ends.null_count > 0) { fail_invalid(path, "null run ends found"); }
   if (array.length > 0 && (ends.length == 0 || array.offset + array.length > most)) {
     fail_invalid(path,
@@ -155,36 +161,70 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
   }
 }
 
-/// @param rows How many rows of the array are to become a column, 0 where only its offsets say
-parsed_tree check_tree(ArrowSchema const& schema,
-                       ArrowArray const& array,
-                       std::int64_t rows,
-                       column_path const& path)
+parsed_tree parse_level(ArrowSchema const& schema, column_path const& path)
 {
-  auto result      = parsed_tree{&schema, supported_type(schema, path), {}};
-  auto const& type = result.type;
+  auto result = parsed_tree{&schema, supported_type(schema, path), {}};
+  result.children.reserve(static_cast<std::size_t>(schema.n_children) +
+                          (schema.dictionary == nullptr ? 0 : 1));
+  for (std::int64_t i = 0; i < schema.n_children; ++i) {
+    auto const child_path = column_path{path, name_of_child(schema, result.type.layout, i)};
+    result.children.push_back(parse_level(*schema.children[i], child_path));
+  }
+  if (result.type.layout == array_layout::runs) {
+    check_run_types(result, path);
+    result.type.column = result.children[1].type.column;
+  }
+  if (schema.dictionary != nullptr) {
+    result.children.push_back(parse_level(*schema.dictionary, path));
+  }
+  return result;
+}
+
+/// What the schema has below, the array must have too.
+void check_pointers(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{
+  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+  if (array.n_children != schema.n_children) {
+    fail_invalid(path,
+                 std::to_string(array.n_children) + " children found, " +
+                   std::to_string(schema.n_children) + " expected");
+  }
+  if (array.n_children > 0 && array.children == nullptr) {
+    fail_invalid(path, "a null array of children found");
+  }
+  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
+    fail_invalid(path,
+                 array.dictionary == nullptr ? "no dictionary found, one expected"
+                                             : "a dictionary found, none expected");
+  }
+}
+
+/// @param rows How many rows of the array are to become a column, 0 where only its offsets say
+void check_tree(parsed_tree const& types,
+                ArrowArray const& array,
+                std::int64_t rows,
+                column_path const& path)
+{
+  auto const& type = types.type;
+  check_pointers(*types.schema, array, path);
   check_sizes(array, path);
   check_rows(rows, path);
   check_width(type, array, path);
   check_buffers(type, array, path);
 
-  result.children.reserve(static_cast<std::size_t>(array.n_children));
+  auto const child_rows = type.layout == array_layout::validity ? rows : 0;
   for (std::int64_t i = 0; i < array.n_children; ++i) {
-    auto const& child_schema = *schema.children[i];
-    auto const child_path    = column_path{path, name_of_child(schema, type.layout, i)};
-    auto const child_rows    = type.layout == array_layout::validity ? rows : 0;
-    result.children.push_back(check_tree(child_schema, *array.children[i], child_rows, child_path));
-    check_child_rows(type, array, *array.children[i], child_path);
+    auto const child_path = column_path{path, name_of_child(*types.schema, type.layout, i)};
+    auto const* child     = array.children[i];
+    if (child == nullptr) { fail_invalid(child_path, "a null child found"); }
+    check_tree(types.children[static_cast<std::size_t>(i)], *child, child_rows, child_path);
+    check_child_rows(type, array, *child, child_path);
   }
-  if (type.layout == array_layout::runs) {
-    check_runs(result, array, path);
-    result.type.column = result.children[1].type.column;
-  }
+  if (type.layout == array_layout::runs) { check_runs(types, array, path); }
   if (array.dictionary != nullptr) {
     auto const& values = *array.dictionary;
-    result.children.push_back(check_tree(*schema.dictionary, values, values.length, path));
+    check_tree(types.children.back(), values, values.length, path);
   }
-  return result;
 }
 
 std::int64_t offset_at(parsed_type const& type, ArrowArray const& array, std::int64_t index)
@@ -292,10 +332,13 @@ level_rows rows_of_child(parsed_type const& type,
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 { check_level(types, array, {array.offset, array.length}, path); }
 
-parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+parsed_tree parse_types(ArrowSchema const& schema, column_path const& path)
 {
-  check_structure(schema, &array, path);
-  return check_tree(schema, array, array.length, path);
+  check_structure(schema, path);
+  return parse_level(schema, path);
 }
+
+void validate(parsed_tree const& types, ArrowArray const& array, column_path const& path)
+{ check_tree(types, array, array.length, path); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -11,17 +11,24 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Checks an array against its schema, all levels, before anybody follows a pointer in it.
+ * @brief Checks a schema, all levels, and finds out their types.
+ *
+ * @return The types, which imports of any number of arrays go by; they refer to the schema
+ *
+ * @throws cudf::data_type_error for a type that the type table refuses
+ * @throws std::invalid_argument for a schema that cannot be walked or contradicts itself
+ */
+parsed_tree parse_types(ArrowSchema const& schema, column_path const& path);
+
+/**
+ * @brief Checks an array against its types, all levels, before anybody follows a pointer in it.
  *
  * Looks at the C structs alone, never at a buffer, so the memory may be anywhere.
  *
- * @return The types of all levels, which an import goes by
- *
- * @throws cudf::data_type_error for a type that the type table refuses
  * @throws std::invalid_argument for a contradiction
  * @throws std::overflow_error for more rows than `cudf::size_type` holds
  */
-parsed_tree validate(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
+void validate(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 
 /**
  * @brief Checks that a column could have so many rows.
@@ -63,7 +70,7 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
  *
  * @throws std::invalid_argument for offsets that are negative, descend, or end behind the elements
  *
- * @param types What `validate` returned
+ * @param types Types that the array has been validated for
  * @param array Array in host memory
  * @param path Names the column in errors
  */

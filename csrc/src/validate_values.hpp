@@ -19,7 +19,7 @@ namespace cudf_arrow_bridge::detail {
  *
  * @throws std::invalid_argument naming the column and the row
  *
- * @param types What `validate` returned
+ * @param types Types that the array has been validated for
  * @param array Array that has passed `validate` and `validate_offsets`
  * @param path Names the column in errors
  */

@@ -385,5 +385,50 @@ TEST(ImportTable, TakesNullsThatASliceLeavesOut)
   EXPECT_EQ(table_rows(import_table(batch_type, source.array), batch_type), part(values, 1, 40));
 }
 
+TEST(ArrayImporter, TakesAnyNumberOfArrays)
+{
+  auto schema         = make_schema(batch_type);
+  auto const importer = array_importer{*schema.get()};
+  schema.reset();  // copied
+  for (auto const size : {50U, 0U, 3U}) {
+    auto const values = batch_rows(size, 30);
+    tracked source{produce(batch_type, values)};
+    {
+      auto const table = importer.table(source.array.get(), {}, stream(), host_memory_resource());
+      EXPECT_EQ(table_rows(table, batch_type), values);
+    }
+    EXPECT_EQ(source.released, 1);
+  }
+}
+
+TEST(ArrayImporter, TakesTheSameArraysAsColumns)
+{
+  auto const type     = list_of(dictionary_of(flat("string")));
+  auto const importer = array_importer{*make_schema(type).get()};
+  for (auto const size : {20U, 4U}) {
+    auto const values = samples(type, size, 30);
+    tracked source{produce(type, values)};
+    auto const column = importer.column(source.array.get(), {}, stream(), host_memory_resource());
+    EXPECT_EQ(read_rows(column.view(), type), values);
+  }
+}
+
+TEST(ArrayImporter, RefusesWhatDoesNotFitTheSchema)
+{
+  auto const importer = array_importer{*make_schema(batch_type, "batch").get()};
+  tracked other{produce(struct_of({flat("int8")}), rows(2, value{rows{number(1)}}))};
+  EXPECT_THROW((void)importer.table(other.array.get(), {}, stream(), host_memory_resource()),
+               std::invalid_argument);
+  EXPECT_FALSE(other.array.is_released());
+  EXPECT_THROW((void)importer.table(nullptr, {}, stream(), host_memory_resource()),
+               std::invalid_argument);
+  auto released   = ArrowSchema{};
+  released.format = "i";
+  EXPECT_THROW((void)array_importer{released}, std::invalid_argument);
+  auto unknown = make_schema(flat("int32"));
+  check(ArrowSchemaSetFormat(unknown.get(), "tiM"));
+  EXPECT_THROW((void)array_importer{*unknown.get()}, cudf::data_type_error);
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

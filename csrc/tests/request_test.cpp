@@ -138,6 +138,20 @@ TEST(Requests, SchemasAreOfTheirOwnColumns)
                std::invalid_argument);
 }
 
+TEST(Requests, DictionariesOfNestedValuesComeAsTheyAre)
+{
+  for (auto const& values : {struct_of({flat("int8")}), struct_of({}), list_of(flat("int8"))}) {
+    auto const type   = dictionary_of(values);
+    auto const held   = samples(type, 20, 30);
+    auto const column = make_column(type, held);
+    auto const found  = export_as(*column, {}, make_schema(values).get());
+    EXPECT_STREQ(found.schema->format, "i") << values.name;
+    ASSERT_NE(found.schema->dictionary, nullptr) << values.name;
+    EXPECT_EQ(found.schema->dictionary->format, values.format);
+    EXPECT_EQ(read_arrow(found.array->array, type), held);
+  }
+}
+
 value bytes(int size, int first)
 {
   auto items = rows{};

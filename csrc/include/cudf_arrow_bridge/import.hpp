@@ -118,4 +118,37 @@ from_arrow_device_table(ArrowSchema const& schema,
                         cuda::stream_ref stream,
                         rmm::device_async_resource_ref mr);
 
+/**
+ * @brief Imports arrays of one schema, which is copied, checked and parsed once.
+ *
+ * What a stream of small batches is best imported with. Immutable, so that any number of threads
+ * may use it, and cheap to copy.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT array_importer {
+ public:
+  /**
+   * @throws cudf::data_type_error for a type that libcudf or this bridge does not take
+   * @throws std::invalid_argument for a schema that contradicts itself or the specification
+   *
+   * @param schema Schema of all arrays; only read
+   */
+  explicit array_importer(ArrowSchema const& schema);
+
+  /// As `from_arrow_device_column`.
+  [[nodiscard]] imported_column column(ArrowDeviceArray* array,
+                                       import_options const& options,
+                                       cuda::stream_ref stream,
+                                       rmm::device_async_resource_ref mr) const;
+
+  /// As `from_arrow_device_table`.
+  [[nodiscard]] imported_table table(ArrowDeviceArray* array,
+                                     import_options const& options,
+                                     cuda::stream_ref stream,
+                                     rmm::device_async_resource_ref mr) const;
+
+ private:
+  struct state;
+  std::shared_ptr<state const> state_;
+};
+
 }  // namespace cudf_arrow_bridge

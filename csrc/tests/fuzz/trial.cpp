@@ -76,13 +76,16 @@ outcome import_and_compare(tree& target,
     auto const examined = uncounted{};
     return compare(target, how, columns);
   };
+  auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
   if (how.as_table) {
-    return examine(
-      from_arrow_device_table(schema, &device, how.options, stream, host_memory_resource())
-        .columns);
+    auto const table = how.prepared
+                         ? array_importer{schema}.table(&device, how.options, stream, mr)
+                         : from_arrow_device_table(schema, &device, how.options, stream, mr);
+    return examine(table.columns);
   }
-  auto const column =
-    from_arrow_device_column(schema, &device, how.options, stream, host_memory_resource());
+  auto const column = how.prepared
+                        ? array_importer{schema}.column(&device, how.options, stream, mr)
+                        : from_arrow_device_column(schema, &device, how.options, stream, mr);
   return examine(std::span{&column, 1});
 }
 
