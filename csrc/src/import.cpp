@@ -19,16 +19,21 @@
 namespace cudf_arrow_bridge {
 namespace {
 
+ArrowArray const& live_array(ArrowDeviceArray const* array, column_path const& path)
+{
+  if (array == nullptr || array->array.release == nullptr) {
+    fail_invalid(path, "an array that was released already found");
+  }
+  return array->array;
+}
+
 /// Nothing in the array is followed before this has passed.
 void validate(detail::parsed_tree const& types,
               ArrowDeviceArray const* array,
               import_options const& options,
               column_path const& path)
 {
-  if (array == nullptr || array->array.release == nullptr) {
-    fail_invalid(path, "an array that was released already found");
-  }
-  detail::validate(types, array->array, path);
+  detail::validate(types, live_array(array, path), path);
   if (array->device_type == ARROW_DEVICE_CPU) {
     detail::validate_offsets(types, array->array, path);
     if (options.validate == validation::full) {
@@ -126,7 +131,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const path  = column_path{top, name_of(schema)};
-  auto const types = detail::parse_types(schema, path);
+  auto const types = detail::parse_types(schema, &live_array(array, path), path);
   return import_column(types, array, options, path, stream, mr);
 }
 
@@ -137,8 +142,9 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
                                        rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto const top = column_path{};
-  return import_table(detail::parse_types(schema, top), array, options, top, stream, mr);
+  auto const top   = column_path{};
+  auto const types = detail::parse_types(schema, &live_array(array, top), top);
+  return import_table(types, array, options, top, stream, mr);
 }
 
 struct array_importer::state {
@@ -147,7 +153,7 @@ struct array_importer::state {
   unique_schema held;
   column_path top;
   column_path path{top, held->name};
-  detail::parsed_tree types{detail::parse_types(*held.get(), path)};
+  detail::parsed_tree types{detail::parse_types(*held.get(), nullptr, path)};
 };
 
 array_importer::array_importer(ArrowSchema const& schema)

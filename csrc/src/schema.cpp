@@ -257,7 +257,7 @@ void check_request(ArrowSchema const* requested)
 {
   if (requested == nullptr) { return; }
   try {
-    detail::check_structure(*requested, column_path{});
+    detail::check_structure(*requested, nullptr, column_path{});
   } catch (std::invalid_argument const& error) {
     throw std::invalid_argument{std::string{"a requested schema found of which holds: "} +
                                 error.what()};

@@ -139,7 +139,7 @@ class comparison {
 
 shared_schema copy_schema(ArrowSchema const& schema)
 {
-  detail::check_structure(schema, column_path{});
+  detail::check_structure(schema, nullptr, column_path{});
   auto tree = std::make_shared<schema_tree>();
   add_nodes(*tree, 1);
   copy(*tree, 0, schema);
@@ -148,7 +148,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
 
 void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
 {
-  detail::check_structure(found, column_path{});
+  detail::check_structure(found, nullptr, column_path{});
   comparison{any_nullability}.check(expected, found, column_path{});
 }
 

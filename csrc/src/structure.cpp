@@ -45,18 +45,19 @@ void check_metadata(char const* metadata, column_path const& path)
 
 class structure_checker {
  public:
-  void check(ArrowSchema const& schema, column_path const& path, int depth)
+  void check(ArrowSchema const* schema, ArrowArray const* array, column_path const& path, int depth)
   {
     if (depth > max_depth) {
       fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
     }
     if (--levels_left_ < 0) { fail_too_many(path); }
-    check_texts(schema, path);
-    check_metadata(schema.metadata, path);
-    check_children(schema, path, depth);
-    if (schema.dictionary != nullptr) {
-      if (schema.dictionary->release == nullptr) { fail_released(path); }
-      check(*schema.dictionary, path, depth + 1);
+    check_texts(*schema, path);
+    check_metadata(schema->metadata, path);
+    if (array != nullptr) { check_counterpart(*schema, *array, path); }
+    check_children(*schema, array, path, depth);
+    if (schema->dictionary != nullptr) {
+      if (schema->dictionary->release == nullptr) { fail_released(path); }
+      check(schema->dictionary, array == nullptr ? nullptr : array->dictionary, path, depth + 1);
     }
   }
 
@@ -67,7 +68,10 @@ class structure_checker {
   [[noreturn]] static void fail_too_many(column_path const& path)
   { fail_invalid(path, "more than " + std::to_string(max_levels) + " columns in all found"); }
 
-  void check_children(ArrowSchema const& schema, column_path const& path, int depth)
+  void check_children(ArrowSchema const& schema,
+                      ArrowArray const* array,
+                      column_path const& path,
+                      int depth)
   {
     if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr)) {
       fail_invalid(path,
@@ -84,7 +88,10 @@ class structure_checker {
       }
       // Not even the name of a released schema is there.
       if (child_schema->release == nullptr) { fail_released(path); }
-      check(*child_schema, column_path{path, is_list ? "[]" : child_schema->name}, depth + 1);
+      auto const child_path = column_path{path, is_list ? "[]" : child_schema->name};
+      auto const* child     = array == nullptr ? nullptr : array->children[i];
+      if (array != nullptr && child == nullptr) { fail_invalid(child_path, "a null child found"); }
+      check(child_schema, child, child_path, depth + 1);
     }
   }
 
@@ -93,10 +100,28 @@ class structure_checker {
 
 }  // namespace
 
-void check_structure(ArrowSchema const& schema, column_path const& path)
+void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{
+  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+  if (array.n_children != schema.n_children) {
+    fail_invalid(path,
+                 std::to_string(array.n_children) + " children found, " +
+                   std::to_string(schema.n_children) + " expected");
+  }
+  if (array.n_children > 0 && array.children == nullptr) {
+    fail_invalid(path, "a null array of children found");
+  }
+  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
+    fail_invalid(path,
+                 array.dictionary == nullptr ? "no dictionary found, one expected"
+                                             : "a dictionary found, none expected");
+  }
+}
+
+void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
   if (schema.release == nullptr) { fail_invalid(path, "a schema that was released already found"); }
-  structure_checker{}.check(schema, path, 0);
+  structure_checker{}.check(&schema, array, path, 0);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -17,17 +17,26 @@ constexpr int max_depth = 64;
 constexpr std::int64_t max_levels = std::int64_t{1} << 20;
 
 /**
- * @brief Checks that a schema can be walked at all.
+ * @brief Checks that a schema, and an array with it, can be walked at all.
  *
- * Every pointer to be followed is there, nothing has been released, there are not more levels than
- * `max_depth` below each other nor than `max_levels` in all; names and format strings are UTF-8,
- * and no size within metadata is negative. nanoarrow takes all of this for granted.
+ * Every pointer to be followed is there, nothing has been released, both have the same children and
+ * dictionaries, not deeper than `max_depth` and not more than `max_levels` of them; names and
+ * format strings are UTF-8, and no size within metadata is negative. nanoarrow takes all of this
+ * for granted.
  *
  * @throws std::invalid_argument otherwise
  *
  * @param schema Schema to walk
+ * @param array Array to walk beside it; null: none
  * @param path Names the column in errors
  */
-void check_structure(ArrowSchema const& schema, column_path const& path);
+void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path);
+
+/**
+ * @brief Checks that what one level of a schema has below, an array has too.
+ *
+ * @throws std::invalid_argument for a released array, or other children or dictionaries
+ */
+void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -180,25 +180,6 @@ parsed_tree parse_level(ArrowSchema const& schema, column_path const& path)
   return result;
 }
 
-/// What the schema has below, the array must have too.
-void check_pointers(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{
-  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
-  if (array.n_children != schema.n_children) {
-    fail_invalid(path,
-                 std::to_string(array.n_children) + " children found, " +
-                   std::to_string(schema.n_children) + " expected");
-  }
-  if (array.n_children > 0 && array.children == nullptr) {
-    fail_invalid(path, "a null array of children found");
-  }
-  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
-    fail_invalid(path,
-                 array.dictionary == nullptr ? "no dictionary found, one expected"
-                                             : "a dictionary found, none expected");
-  }
-}
-
 /// @param rows How many rows of the array are to become a column, 0 where only its offsets say
 void check_tree(parsed_tree const& types,
                 ArrowArray const& array,
@@ -206,7 +187,7 @@ void check_tree(parsed_tree const& types,
                 column_path const& path)
 {
   auto const& type = types.type;
-  check_pointers(*types.schema, array, path);
+  check_counterpart(*types.schema, array, path);
   check_sizes(array, path);
   check_rows(rows, path);
   check_width(type, array, path);
@@ -332,9 +313,9 @@ level_rows rows_of_child(parsed_type const& type,
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 { check_level(types, array, {array.offset, array.length}, path); }
 
-parsed_tree parse_types(ArrowSchema const& schema, column_path const& path)
+parsed_tree parse_types(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
-  check_structure(schema, path);
+  check_structure(schema, array, path);
   return parse_level(schema, path);
 }
 

@@ -17,8 +17,14 @@ namespace cudf_arrow_bridge::detail {
  *
  * @throws cudf::data_type_error for a type that the type table refuses
  * @throws std::invalid_argument for a schema that cannot be walked or contradicts itself
+ *
+ * @param schema Schema to parse
+ * @param array Walked beside it, so that neither is followed where they disagree; null: none
+ * @param path Names the column in errors
  */
-parsed_tree parse_types(ArrowSchema const& schema, column_path const& path);
+parsed_tree parse_types(ArrowSchema const& schema,
+                        ArrowArray const* array,
+                        column_path const& path);
 
 /**
  * @brief Checks an array against its types, all levels, before anybody follows a pointer in it.

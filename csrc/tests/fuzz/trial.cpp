@@ -77,15 +77,15 @@ outcome import_and_compare(tree& target,
     return compare(target, how, columns);
   };
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
+  // Without an array beside it nothing tells of children that a schema only claims.
+  auto const prepared = how.prepared && has_claimed_children(target);
   if (how.as_table) {
-    auto const table = how.prepared
-                         ? array_importer{schema}.table(&device, how.options, stream, mr)
-                         : from_arrow_device_table(schema, &device, how.options, stream, mr);
+    auto const table = prepared ? array_importer{schema}.table(&device, how.options, stream, mr)
+                                : from_arrow_device_table(schema, &device, how.options, stream, mr);
     return examine(table.columns);
   }
-  auto const column = how.prepared
-                        ? array_importer{schema}.column(&device, how.options, stream, mr)
-                        : from_arrow_device_column(schema, &device, how.options, stream, mr);
+  auto const column = prepared ? array_importer{schema}.column(&device, how.options, stream, mr)
+                               : from_arrow_device_column(schema, &device, how.options, stream, mr);
   return examine(std::span{&column, 1});
 }
 
