@@ -46,6 +46,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.source is not None and (options.quick or options.only or options.json):
         parser.error("--from measures nothing: of the others it takes --plot only")
+    if options.plot is not None:
+        try:
+            plot.figure_class()  # before minutes of measuring
+        except ModuleNotFoundError as error:
+            parser.error(str(error))
 
     console = Console()
     if options.source is None:
@@ -59,7 +64,7 @@ def main() -> None:
     if options.plot is not None:
         try:
             plot.save(result, options.plot)
-        except (ModuleNotFoundError, ValueError) as error:
+        except ValueError as error:
             sys.exit(f"{options.plot} was not drawn: {error}")
 
 
@@ -73,13 +78,14 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         )
     ]
     records.sort(key=lambda entry: entry["group"])
-    core, why_no_core = [], None
+    core, left_out = [], [_ON_GPU if has_gpu() else _NO_GPU]
     if only in "core" and not has_gpu():
-        core, why_no_core = _core(effort)
+        core, missing = _core(effort)
+        left_out += missing
     return {
         **report.context(),
         "quick": effort is _QUICK,
-        "left_out": [_ON_GPU if has_gpu() else _NO_GPU, *([why_no_core] if why_no_core else [])],
+        "left_out": left_out,
         "results": records,
         "import": import_cost(3 if effort is _QUICK else _INTERPRETERS) if not only else None,
         "core": core,
@@ -87,20 +93,18 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
     }
 
 
-def _core(effort: Effort) -> tuple[list[dict[str, Any]], str | None]:
-    """Measure the C++ core, or say why it cannot be built."""
+def _core(effort: Effort) -> tuple[list[dict[str, Any]], list[str]]:
+    """Measure the C++ core, or say why that was left out."""
     why = "Left out: the C++ core beside its floor"
     try:
         with tempfile.TemporaryDirectory() as folder:
             program = bookkeeping.Program(Path(folder))
-            return program.records(
-                effort.rounds,
-                instructions=effort is _FULL and program.counts_instructions(),
-            ), None
+            counted = effort is _FULL and program.counts_instructions()
+            return program.records(effort.rounds, instructions=counted), []
     except FileNotFoundError as error:
-        return [], f"{why}, for want of {error.filename}"
+        return [], [f"{why}, for want of {error.filename}"]
     except subprocess.CalledProcessError as error:
-        return [], f"{why}: {error.stderr}"
+        return [], [f"{why}: {error.stderr}"]
 
 
 def _show(result: dict[str, Any], console: Console) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "save"]
+__all__ = ["figure", "figure_class", "save"]
 
 #: The same in every panel: a colour, a mark, and how the line is drawn.
 _STYLES = {
@@ -45,6 +45,22 @@ class _Panel:
         self.lines.setdefault(line, {})[place] = (lower, median, upper)
 
 
+def figure_class() -> type[Figure]:
+    """Return matplotlib's Figure.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        There is no matplotlib.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        message = "a plot needs matplotlib: pip install '.[benchmarks]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
+    return Figure
+
+
 def figure(result: dict[str, Any]) -> Figure:
     """Draw every series of a result, as ``--json`` writes it.
 
@@ -55,18 +71,12 @@ def figure(result: dict[str, Any]) -> Figure:
     ValueError
         There is no series in it.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        message = "a plot needs matplotlib: pip install '.[benchmarks]'"
-        raise ModuleNotFoundError(message, name=error.name) from error
-
     panels = [*_case_panels(result["results"]), *_core_panels(result["core"])]
     if not panels:
         raise ValueError("nothing to draw: there is no series among these results")
     across = min(len(panels), _PANELS_ACROSS)
     down = -(-len(panels) // across)
-    drawn = Figure(figsize=(4.6 * across, 3.6 * down + 0.4), layout="constrained")
+    drawn = figure_class()(figsize=(4.6 * across, 3.6 * down + 0.4), layout="constrained")
     for position, panel in enumerate(panels, start=1):
         _draw(panel, drawn.add_subplot(down, across, position))
     drawn.supylabel("microseconds per call, quartiles shaded", fontsize="medium")
