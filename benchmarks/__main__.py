@@ -78,16 +78,22 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         )
     ]
     records.sort(key=lambda entry: entry["group"])
-    core, left_out = [], [_ON_GPU if has_gpu() else _NO_GPU]
+    core: list[dict[str, Any]] = []
+    left_out = [_ON_GPU if has_gpu() else _NO_GPU]
     if only in "core" and not has_gpu():
-        core, missing = _core(effort)
+        with console.status("Measuring the C++ core"):
+            core, missing = _core(effort)
         left_out += missing
+    imported = None
+    if not only:
+        with console.status("Measuring the import"):
+            imported = import_cost(3 if effort is _QUICK else _INTERPRETERS)
     return {
         **report.context(),
         "quick": effort is _QUICK,
         "left_out": left_out,
         "results": records,
-        "import": import_cost(3 if effort is _QUICK else _INTERPRETERS) if not only else None,
+        "import": imported,
         "core": core,
         "sliced_strings": device.sliced_strings() if has_gpu() else None,
     }
