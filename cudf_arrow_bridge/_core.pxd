@@ -12,7 +12,7 @@ from pylibcudf.exception_handler cimport libcudf_exception_handler
 from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
-from pylibcudf.libcudf.types cimport size_type, type_id
+from pylibcudf.libcudf.types cimport data_type, size_type, type_id
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
@@ -197,6 +197,22 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         vector[imported_column] columns
         size_type num_rows
 
+    cdef cppclass borrowed_column:
+        data_type type
+        size_type offset
+        size_type size
+        size_type null_count
+        const void* data
+        int64_t data_size
+        const void* mask
+        int64_t mask_size
+        imported_column imported
+
+    cdef cppclass borrowed_table:
+        vector[borrowed_column] columns
+        size_type num_rows
+        shared_ptr[const void] owner
+
     imported_column from_arrow_device_column(
         const ArrowSchema&,
         ArrowDeviceArray*,
@@ -204,7 +220,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         stream_ref,
         device_async_resource_ref,
     ) except +libcudf_exception_handler
-    imported_table from_arrow_device_table(
+    borrowed_table borrow_arrow_device_table(
         const ArrowSchema&,
         ArrowDeviceArray*,
         const import_options&,
@@ -217,7 +233,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         imported_column column(
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
-        imported_table table(
+        borrowed_table borrow_table(
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
 

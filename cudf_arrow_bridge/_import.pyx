@@ -4,7 +4,7 @@
 from cuda.bindings.cyruntime cimport cudaStream_t
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
-from libcpp.memory cimport unique_ptr
+from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.utility cimport move
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column, column_contents
@@ -28,6 +28,24 @@ from cudf_arrow_bridge._schema cimport Schema
 from cudf_arrow_bridge._columns import array_interface
 
 
+cdef class Lender:
+    """A producer's memory that columns borrow: released when the last of them is gone."""
+
+    cdef shared_ptr[const void] owner
+    cdef object kept
+
+    def __dealloc__(self):
+        cdef bint entered = enter_interpreter()
+        if entered or ends_interpreter():
+            # The producer's release may take time, or the GIL for an owner of its own.
+            with nogil:
+                self.owner.reset()
+        else:
+            new shared_ptr[const void](move(self.owner))  # leaked, as spans do
+        if entered:
+            leave_interpreter()
+
+
 cdef class Span:
     """Memory of an imported column, as pylibcudf and cuDF take it.
 
@@ -41,6 +59,8 @@ cdef class Span:
     cdef object __weakref__
 
     def __dealloc__(self):
+        if self.buffer.get() == NULL:
+            return  # borrowed
         cdef bint entered = enter_interpreter()
         if entered or ends_interpreter():
             # The producer's release may take time, or the GIL for an owner of its own.
@@ -68,6 +88,14 @@ cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
     self.size = buffer.get().size()
     self.buffer = move(buffer)
     self.kept = kept
+    return self
+
+
+cdef Span borrow(const void* memory, size_t size, Lender lender):
+    cdef Span self = Span.__new__(Span)
+    self.ptr = <uintptr_t>memory
+    self.size = size
+    self.kept = lender
     return self
 
 
@@ -103,18 +131,41 @@ cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type 
     return self
 
 
-cdef list wrap_columns(_core.imported_table& table, object kept):
+cdef Column wrap_borrowed(_core.borrowed_column& borrowed, Lender lender):
+    cdef Column self = Column.__new__(Column)
+    self._data_type = wrap_type(borrowed.type)
+    self._size = borrowed.size
+    self._offset = borrowed.offset
+    self._null_count = borrowed.null_count
+    self._data = borrow(borrowed.data, borrowed.data_size, lender)
+    self._mask = (
+        None if borrowed.mask == NULL else borrow(borrowed.mask, borrowed.mask_size, lender)
+    )
+    self._children = []
+    self._num_children = 0
+    return self
+
+
+cdef list wrap_columns(_core.borrowed_table& table, object kept):
+    cdef Lender lender = Lender.__new__(Lender)
+    cdef _core.borrowed_column* found
     cdef size_t i
+    lender.owner = move(table.owner)
+    lender.kept = kept
     columns = []
     for i in range(table.columns.size()):
-        columns.append(
-            wrap_column(
-                move(table.columns[i].storage),
-                table.columns[i].offset,
-                table.columns[i].size,
-                kept,
+        found = &table.columns[i]
+        if found.imported.storage.get() == NULL:
+            columns.append(wrap_borrowed(dereference(found), lender))
+        else:
+            columns.append(
+                wrap_column(
+                    move(found.imported.storage),
+                    found.imported.offset,
+                    found.imported.size,
+                    kept,
+                )
             )
-        )
     return columns
 
 
@@ -160,10 +211,10 @@ def import_table(schema, array, stream, mr, object options):
     cdef ImportCall call = ImportCall(stream, mr, options)
     cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    cdef _core.imported_table imported
+    cdef _core.borrowed_table imported
     with nogil:
         imported = move(
-            _core.from_arrow_device_table(
+            _core.borrow_arrow_device_table(
                 dereference(c_schema), c_array, call.options, call.stream, call.resource
             )
         )
@@ -198,9 +249,9 @@ cdef class ArrayImporter:
         """Import a struct array, likewise."""
         cdef ImportCall call = self.call
         cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-        cdef _core.imported_table imported
+        cdef _core.borrowed_table imported
         with nogil:
             imported = move(
-                self.importer.get().table(c_array, call.options, call.stream, call.resource)
+                self.importer.get().borrow_table(c_array, call.options, call.stream, call.resource)
             )
         return wrap_columns(imported, call.kept), imported.num_rows

@@ -123,8 +123,15 @@ def landed(array):
         return pa.array(rows, pa.list_(pa.uint8()))
     if is_list(type_):
         if pa.types.is_map(type_):
-            entry = pa.struct([type_.key_field, type_.item_field])
-            return landed(array.cast(pa.list_(pa.field("entries", entry, nullable=False))))
+            # Not by a cast, which refuses nulls in fields that have none by their type.
+            entries = array.values
+            lists = pa.list_(pa.field("entries", entries.type, nullable=False))
+            own = array.buffers()[:2]
+            return landed(
+                pa.Array.from_buffers(
+                    lists, len(array), own, offset=array.offset, children=[entries]
+                )
+            )
         lengths = [0 if row is None else len(row) for row in array.to_pylist()]
         offsets = pa.array([0, *accumulate(lengths)], pa.int32())
         child = landed(array.flatten())

@@ -62,10 +62,11 @@ def plain(type_):
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
-def has_lists_of_nulls(type_):
-    if pa.types.is_list(type_) and pa.types.is_null(type_.value_type):
-        return True
-    return any(has_lists_of_nulls(type_.field(i).type) for i in range(type_.num_fields))
+def has_lists_of_nulls(type_, within=False):
+    if pa.types.is_null(type_):
+        return within
+    within = within or pa.types.is_list(type_)
+    return any(has_lists_of_nulls(type_.field(i).type, within) for i in range(type_.num_fields))
 
 
 def rows(array):

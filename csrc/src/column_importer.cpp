@@ -7,6 +7,7 @@
 #include "validate.hpp"
 
 #include <cudf/utilities/error.hpp>
+#include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -103,23 +104,33 @@ row_range choose_rows(parsed_tree const& types,
   return {first, size, keep ? skew : 0};
 }
 
-mask_buffer import_mask(column_importer const& importer, import_level const& level)
+mask_range find_mask(ArrowArray const& array, row_range const& rows, placement const& where)
 {
-  auto const& array = level.array;
-  auto const& rows  = level.rows;
-  if (!has_mask(array) || rows.size == 0) { return {importer.no_buffer(), 0}; }
+  if (!has_mask(array) || rows.size == 0) { return {}; }
   auto const whole      = rows.begin == array.offset && rows.size == array.length;
-  auto const* bits      = static_cast<std::byte const*>(array.buffers[0]);
+  auto const* bits      = array.buffers[0];
   auto const null_count = whole && array.null_count > 0
                             ? static_cast<cudf::size_type>(array.null_count)
-                            : count_nulls({bits, rows.begin, rows.size}, importer.where());
-  if (null_count == 0) { return {importer.no_buffer(), 0}; }
-  auto const* first  = bits + rows.storage_begin() / 8;
-  auto const on_word = rows.storage_begin() % 8 == 0 &&
-                       reinterpret_cast<std::uintptr_t>(first) % sizeof(cudf::bitmask_type) == 0;
-  return {on_word ? importer.take(first, bytes_for_bits(rows.storage_size()))
-                  : copy_bits({bits, rows.storage_begin(), rows.storage_size()}, importer.where()),
-          null_count};
+                            : count_nulls({bits, rows.begin, rows.size}, where);
+  if (null_count == 0) { return {}; }
+  return {{bits, rows.storage_begin(), rows.storage_size()}, null_count};
+}
+
+mask_buffer import_mask(column_importer const& importer, import_level const& level)
+{
+  auto const found = find_mask(level.array, level.rows, importer.where());
+  if (found.null_count == 0) { return {importer.no_buffer(), 0}; }
+  return {found.is_on_word() ? importer.take(found.first(), bytes_for_bits(found.bits.size))
+                             : copy_bits(found.bits, importer.where()),
+          found.null_count};
+}
+
+/// CPUs and Arrow's own producers make do with 8 bytes even for decimals of 16.
+bool is_aligned(void const* memory, std::int64_t width, placement const& where)
+{
+  auto const alignment =
+    static_cast<std::uintptr_t>(where.host ? std::min<std::int64_t>(width, 8) : width);
+  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
 }
 
 column_parts import_fixed(column_importer const& importer,
@@ -187,11 +198,7 @@ rmm::device_buffer column_importer::take_aligned(void const* memory,
                                                  std::int64_t size,
                                                  std::int64_t width) const
 {
-  // CPUs and Arrow's own producers make do with 8 bytes even for decimals of 16.
-  auto const alignment =
-    static_cast<std::uintptr_t>(where_.host ? std::min<std::int64_t>(width, 8) : width);
-  auto const aligned = reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
-  return aligned ? take(memory, size) : copy_bytes(memory, size, where_);
+  return is_aligned(memory, width, where_) ? take(memory, size) : copy_bytes(memory, size, where_);
 }
 
 std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
@@ -217,6 +224,37 @@ imported_column import_rows(parsed_tree const& types,
   return {column_importer{share, where}.column({types, array, rows, path}),
           static_cast<cudf::size_type>(rows.skew),
           static_cast<cudf::size_type>(rows.size)};
+}
+
+std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
+                                           ArrowArray const& array,
+                                           std::int64_t begin,
+                                           std::int64_t size,
+                                           placement const& where,
+                                           column_path const& path)
+{
+  auto const& type = types.type;
+  if (type.layout != array_layout::fixed || type.row->on_import != crossing::zero_copy ||
+      !cudf::is_fixed_width(type.column) || size == 0) {
+    return {};
+  }
+  auto const rows  = choose_rows(types, array, begin, size, where);
+  auto const width = type.element_bits / 8;
+  auto const* first =
+    static_cast<std::byte const*>(array.buffers[1]) + rows.storage_begin() * width;
+  if (!is_aligned(first, width, where)) { return {}; }
+  check_rows(rows.storage_size(), path);
+  auto const mask = find_mask(array, rows, where);
+  if (!mask.is_on_word()) { return {}; }
+  return borrowed_column{.type       = type.column,
+                         .offset     = static_cast<cudf::size_type>(rows.skew),
+                         .size       = static_cast<cudf::size_type>(rows.size),
+                         .null_count = mask.null_count,
+                         .data       = first,
+                         .data_size  = rows.storage_size() * width,
+                         .mask       = mask.first(),
+                         .mask_size  = bytes_for_bits(mask.bits.size),
+                         .imported   = {}};
 }
 
 }  // namespace cudf_arrow_bridge::detail

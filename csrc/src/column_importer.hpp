@@ -45,6 +45,22 @@ struct import_level {
   [[nodiscard]] parsed_type const& type() const { return types.type; }
 };
 
+/// The rows of a producer's mask that a column needs.
+struct mask_range {
+  bit_range bits{};  ///< of no size where no row is null
+  cudf::size_type null_count{0};
+
+  [[nodiscard]] std::byte const* first() const
+  { return static_cast<std::byte const*>(bits.bits) + bits.begin / 8; }
+
+  /// Whether libcudf, which reads masks in words, can use it where it is.
+  [[nodiscard]] bool is_on_word() const
+  {
+    return bits.begin % 8 == 0 &&
+           reinterpret_cast<std::uintptr_t>(first()) % sizeof(cudf::bitmask_type) == 0;
+  }
+};
+
 /// A mask as libcudf has it; empty where no row is null.
 struct mask_buffer {
   rmm::device_buffer mask;
@@ -113,5 +129,19 @@ imported_column import_rows(parsed_tree const& types,
                             foreign_share const& share,
                             placement const& where,
                             column_path const& path);
+
+/**
+ * @brief Finds the rows of a flat column where the producer has them.
+ *
+ * @return Nothing if libcudf could not use them there: they are to be imported
+ *
+ * @copydetails import_rows
+ */
+std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
+                                           ArrowArray const& array,
+                                           std::int64_t begin,
+                                           std::int64_t size,
+                                           placement const& where,
+                                           column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -69,12 +69,16 @@ imported_column import_column(detail::parsed_tree const& types,
   return import_rows(types, source.root, 0, source.root.length, source, options, path);
 }
 
-imported_table import_table(detail::parsed_tree const& types,
+/// Calls `take` with each field's types, array and path, and with the source of all. The batch's
+/// own offset and length are each column's.
+template <typename Take>
+cudf::size_type take_fields(detail::parsed_tree const& types,
                             ArrowDeviceArray* array,
                             import_options const& options,
                             column_path const& path,
                             cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr)
+                            rmm::device_async_resource_ref mr,
+                            Take&& take)
 {
   validate(types, array, options, path);
   if (types.type.layout != detail::array_layout::validity) {
@@ -83,17 +87,76 @@ imported_table import_table(detail::parsed_tree const& types,
                    "' found, a struct expected: import it with kind=\"column\"");
   }
   auto const source = detail::open_source(types, array, true, options, path, stream, mr);
-  auto const& root  = source.root;
-  auto result       = imported_table{{}, static_cast<cudf::size_type>(root.length)};
-  result.columns.reserve(types.children.size());
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const& field = types.children[i];
-    // The batch's own offset and length are each column's.
-    auto const field_path = column_path{path, field.schema->name};
-    result.columns.push_back(
-      import_rows(field, *root.children[i], root.offset, root.length, source, options, field_path));
+    take(field, *source.root.children[i], column_path{path, field.schema->name}, source);
   }
+  return static_cast<cudf::size_type>(source.root.length);
+}
+
+imported_table import_table(detail::parsed_tree const& types,
+                            ArrowDeviceArray* array,
+                            import_options const& options,
+                            column_path const& path,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
+{
+  auto result = imported_table{};
+  result.columns.reserve(types.children.size());
+  result.num_rows = take_fields(
+    types,
+    array,
+    options,
+    path,
+    stream,
+    mr,
+    [&](auto const& field, auto const& child, auto const& field_path, auto const& source) {
+      result.columns.push_back(import_rows(
+        field, child, source.root.offset, source.root.length, source, options, field_path));
+    });
   return result;
+}
+
+borrowed_table borrow_table(detail::parsed_tree const& types,
+                            ArrowDeviceArray* array,
+                            import_options const& options,
+                            column_path const& path,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
+{
+  auto result = borrowed_table{};
+  result.columns.reserve(types.children.size());
+  result.num_rows = take_fields(
+    types,
+    array,
+    options,
+    path,
+    stream,
+    mr,
+    [&](auto const& field, auto const& child, auto const& field_path, auto const& source) {
+      auto const offset = source.root.offset;
+      auto const length = source.root.length;
+      if (result.owner == nullptr) {
+        result.owner = std::make_shared<detail::foreign_share>(source.share.copy());
+      }
+      auto borrowed = detail::borrow_rows(field, child, offset, length, source.where, field_path);
+      if (borrowed) {
+        result.columns.push_back(std::move(*borrowed));
+      } else {
+        result.columns.emplace_back().imported =
+          import_rows(field, child, offset, length, source, options, field_path);
+      }
+    });
+  return result;
+}
+
+template <typename Table>
+cudf::table_view view_of(Table const& table)
+{
+  auto views = std::vector<cudf::column_view>{};
+  views.reserve(table.columns.size());
+  for (auto const& column : table.columns) { views.push_back(column.view()); }
+  return cudf::table_view{views, table.num_rows};
 }
 
 /// Errors begin with the name of a column; a released schema has none to read either.
@@ -114,13 +177,15 @@ cudf::column_view imported_column::view() const
           {whole.child_begin(), whole.child_end()}};
 }
 
-cudf::table_view imported_table::view() const
+cudf::table_view imported_table::view() const { return view_of(*this); }
+
+cudf::column_view borrowed_column::view() const
 {
-  auto views = std::vector<cudf::column_view>{};
-  views.reserve(columns.size());
-  for (auto const& column : columns) { views.push_back(column.view()); }
-  return cudf::table_view{views, num_rows};
+  if (imported.storage != nullptr) { return imported.view(); }
+  return {type, size, data, static_cast<cudf::bitmask_type const*>(mask), null_count, offset, {}};
 }
+
+cudf::table_view borrowed_table::view() const { return view_of(*this); }
 
 imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          ArrowDeviceArray* array,
@@ -145,6 +210,18 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   auto const top   = column_path{};
   auto const types = detail::parse_types(schema, &live_array(array, top), top);
   return import_table(types, array, options, top, stream, mr);
+}
+
+borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
+                                         ArrowDeviceArray* array,
+                                         import_options const& options,
+                                         cuda::stream_ref stream,
+                                         rmm::device_async_resource_ref mr)
+{
+  detail::nvtx_range const range{__func__};
+  auto const top   = column_path{};
+  auto const types = detail::parse_types(schema, &live_array(array, top), top);
+  return borrow_table(types, array, options, top, stream, mr);
 }
 
 struct array_importer::state {
@@ -177,6 +254,15 @@ imported_table array_importer::table(ArrowDeviceArray* array,
 {
   detail::nvtx_range const range{__func__};
   return import_table(state_->types, array, options, state_->top, stream, mr);
+}
+
+borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
+                                            import_options const& options,
+                                            cuda::stream_ref stream,
+                                            rmm::device_async_resource_ref mr) const
+{
+  detail::nvtx_range const range{__func__};
+  return cudf_arrow_bridge::borrow_table(state_->types, array, options, state_->top, stream, mr);
 }
 
 }  // namespace cudf_arrow_bridge

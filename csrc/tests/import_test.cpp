@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace cudf_arrow_bridge::test {
 namespace {
 
@@ -302,7 +304,8 @@ TEST(ImportDictionary, UnsignedIndicesAreWidenedWhenTheyMustBe)
 
 shape const batch_type = struct_of({flat("int32"), flat("string"), list_of(flat("bool8"))});
 
-rows table_rows(imported_table const& table, shape const& type)
+template <typename Table>
+rows table_rows(Table const& table, shape const& type)
 {
   auto const view = table.view();
   auto result     = rows(static_cast<std::size_t>(table.num_rows), value{rows{}});
@@ -399,6 +402,110 @@ TEST(ArrayImporter, TakesAnyNumberOfArrays)
     }
     EXPECT_EQ(source.released, 1);
   }
+}
+
+borrowed_table borrow_table(shape const& type, unique_device_array& array)
+{
+  return borrow_arrow_device_table(
+    *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource());
+}
+
+TEST(BorrowTable, TakesWhatImportsTake)
+{
+  auto type = struct_of(flat_shapes());
+  type.children.push_back(list_of(flat("int8")));
+  type.children.push_back(dictionary_of(flat("string")));
+  for (auto const& shapes : {foreign_shapes(), view_shapes()}) {
+    type.children.insert(type.children.end(), shapes.begin(), shapes.end());
+  }
+  auto random = engine{5};
+  for (auto const& slices : slice_cases) {
+    for (auto const null_percent : {0, 30, 100}) {
+      SCOPED_TRACE(std::to_string(slices.top.before) + ", " + std::to_string(slices.below.before));
+      auto values = rows(50);
+      for (auto& row : values) {
+        auto items = rows{};
+        for (auto const& field : type.children) {
+          items.push_back(sample(field, random, null_percent));
+        }
+        row = {std::move(items)};
+      }
+      for (auto const count_nulls : {true, false}) {
+        tracked source{produce(type, values, slices_of(slices, count_nulls))};
+        {
+          auto const table = borrow_table(type, source.array);
+          EXPECT_EQ(table_rows(table, type), values);
+          for (auto const& column : table.view()) { EXPECT_TRUE(null_counts_hold(column)); }
+          EXPECT_EQ(source.released, 0);
+        }
+        EXPECT_EQ(source.released, 1);
+      }
+    }
+  }
+}
+
+TEST(BorrowTable, MakesNoColumnsOfFlatValues)
+{
+  auto const type = struct_of({flat("int32"), flat("string"), flat("bool8"), flat("decimal64")});
+  auto values     = rows(70);
+  auto random     = engine{7};
+  for (auto& row : values) {
+    auto items = rows{};
+    for (auto const& field : type.children) { items.push_back(sample(field, random, 30)); }
+    row = {std::move(items)};
+  }
+  tracked source{produce(type, values)};
+  auto const fields =
+    std::vector<ArrowArray*>{source.array->array.children, source.array->array.children + 4};
+  auto const held   = [&](std::size_t field, int buffer) { return fields[field]->buffers[buffer]; };
+  auto const before = std::vector<void const*>{held(0, 0), held(0, 1), held(3, 0), held(3, 1)};
+  auto table        = borrow_table(type, source.array);
+  EXPECT_EQ(
+    (std::vector<void const*>{
+      table.columns[0].mask, table.columns[0].data, table.columns[3].mask, table.columns[3].data}),
+    before);
+  EXPECT_EQ(table.columns[0].data_size, 70 * 4);
+  EXPECT_EQ(table.columns[0].mask_size, 9);
+  EXPECT_EQ(table.columns[3].data_size, 70 * 8);
+  for (auto const i : {0U, 3U}) { EXPECT_EQ(table.columns[i].imported.storage, nullptr); }
+  for (auto const i : {1U, 2U}) { EXPECT_NE(table.columns[i].imported.storage, nullptr); }
+
+  // Whoever goes last, the borrowed or the imported.
+  table.owner.reset();
+  EXPECT_EQ(source.released, 0);
+  table.columns[1].imported.storage.reset();
+  EXPECT_EQ(source.released, 0);
+  table.columns[2].imported.storage.reset();
+  EXPECT_EQ(source.released, 1);
+}
+
+TEST(BorrowTable, LeavesToImportsWhatStandsCrooked)
+{
+  auto const type   = struct_of({flat("int64")});
+  auto const values = rows{value{rows{number(1)}}, value{rows{number(2)}}, value{rows{number(3)}}};
+  tracked source{produce(type, values)};
+  auto& field  = *source.array->array.children[0];
+  auto crooked = std::vector<std::byte>(25);
+  std::memcpy(crooked.data() + 1, field.buffers[1], 24);
+  field.buffers[1] = crooked.data() + 1;
+  auto const table = borrow_table(type, source.array);
+  EXPECT_NE(table.columns[0].imported.storage, nullptr);
+  EXPECT_EQ(table_rows(table, type), values);
+}
+
+TEST(BorrowTable, RefusesWhatImportsRefuse)
+{
+  auto values = batch_rows(40, 0);
+  values[20]  = {};
+  tracked source{produce(batch_type, values)};
+  EXPECT_THROW((void)borrow_table(batch_type, source.array), std::invalid_argument);
+  EXPECT_FALSE(source.array.is_released());
+  tracked broken{produce(batch_type, batch_rows(4, 0))};
+  auto& strings           = *broken.array->array.children[1];
+  auto* offsets           = static_cast<std::int32_t*>(const_cast<void*>(strings.buffers[1]));
+  offsets[strings.length] = -1;
+  EXPECT_THROW((void)borrow_table(batch_type, broken.array), std::invalid_argument);
+  EXPECT_FALSE(broken.array.is_released());
 }
 
 TEST(ArrayImporter, TakesTheSameArraysAsColumns)

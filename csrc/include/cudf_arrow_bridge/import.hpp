@@ -69,6 +69,37 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
 };
 
 /**
+ * @brief A flat column where the producer has it, or what had to be made of one.
+ *
+ * Borrowed rows are what a `cudf::column_view` says, and how large its buffers are.
+ */
+struct CUDF_ARROW_BRIDGE_EXPORT borrowed_column {
+  cudf::data_type type{};
+  cudf::size_type offset{0};  ///< rows in the buffers before the first one that arrived
+  cudf::size_type size{0};    ///< rows that arrived
+  cudf::size_type null_count{0};
+  void const* data{nullptr};
+  std::int64_t data_size{0};   ///< bytes
+  void const* mask{nullptr};   ///< null: no row is null
+  std::int64_t mask_size{0};   ///< bytes
+  imported_column imported{};  ///< with a storage: this is the column, and nothing is borrowed
+
+  /// @return A view of the rows that arrived; valid while the table's `owner` and `imported` live
+  [[nodiscard]] cudf::column_view view() const;
+};
+
+/// A record batch of which flat columns are borrowed where they can be used as they are.
+struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
+  std::vector<borrowed_column> columns;
+  cudf::size_type num_rows{0};  ///< rows, also where there is no column
+  /// Keeps what is borrowed; gives it back for when the stream of the import has come so far.
+  std::shared_ptr<void const> owner;
+
+  /// @return A view of all columns; valid while these and `owner` live
+  [[nodiscard]] cudf::table_view view() const;
+};
+
+/**
  * @brief Imports an array as an owning column over the producer's memory.
  *
  * Takes what the type table says. The structs are checked against each other before any pointer in
@@ -119,6 +150,20 @@ from_arrow_device_table(ArrowSchema const& schema,
                         rmm::device_async_resource_ref mr);
 
 /**
+ * @brief Imports a struct array as a table, but makes no `cudf::column` that can do without.
+ *
+ * For tables of many columns, and for many small ones, where making these is what an import costs.
+ *
+ * @copydetails from_arrow_device_table
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT borrowed_table
+borrow_arrow_device_table(ArrowSchema const& schema,
+                          ArrowDeviceArray* array,
+                          import_options const& options,
+                          cuda::stream_ref stream,
+                          rmm::device_async_resource_ref mr);
+
+/**
  * @brief Imports arrays of one schema, which is copied, checked and parsed once.
  *
  * What a stream of small batches is best imported with. Immutable, so that any number of threads
@@ -145,6 +190,12 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
                                      import_options const& options,
                                      cuda::stream_ref stream,
                                      rmm::device_async_resource_ref mr) const;
+
+  /// As `borrow_arrow_device_table`.
+  [[nodiscard]] borrowed_table borrow_table(ArrowDeviceArray* array,
+                                            import_options const& options,
+                                            cuda::stream_ref stream,
+                                            rmm::device_async_resource_ref mr) const;
 
  private:
   struct state;

@@ -46,6 +46,7 @@ trial draw_trial(random_source& random)
   drawn.options.sanitize = random.percent(70);
   if (random.percent(30)) { drawn.options.validate = validation::full; }
   drawn.as_table     = random.percent(40);
+  drawn.borrowed     = random.percent(50);
   drawn.prepared     = random.percent(30);
   drawn.options.copy = random.percent(20);
   if (random.percent(10)) { drawn.news_until_failure = random.below(40); }

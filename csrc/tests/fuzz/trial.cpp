@@ -79,6 +79,12 @@ outcome import_and_compare(tree& target,
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
   // Without an array beside it nothing tells of children that a schema only claims.
   auto const prepared = how.prepared && has_claimed_children(target);
+  if (how.as_table && how.borrowed) {
+    auto const table = prepared
+                         ? array_importer{schema}.borrow_table(&device, how.options, stream, mr)
+                         : borrow_arrow_device_table(schema, &device, how.options, stream, mr);
+    return examine(table.columns);
+  }
   if (how.as_table) {
     auto const table = prepared ? array_importer{schema}.table(&device, how.options, stream, mr)
                                 : from_arrow_device_table(schema, &device, how.options, stream, mr);

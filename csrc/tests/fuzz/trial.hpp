@@ -15,6 +15,7 @@ namespace cudf_arrow_bridge::fuzz {
 struct trial {
   import_options options{};
   bool as_table{false};
+  bool borrowed{false};  ///< whether flat columns of a table stay the producer's
   bool prepared{false};  ///< whether the schema is looked at before there is an array
   std::int64_t news_until_failure{-1};  ///< allocations that succeed; -1: all
 };

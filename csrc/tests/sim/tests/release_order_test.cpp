@@ -36,6 +36,35 @@ TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
   }
 }
 
+TEST_F(release_order, waits_for_the_stream_of_what_is_borrowed)
+{
+  auto const type   = struct_of({flat("int32"), flat("string")});
+  auto const values = samples(type, 20, 0);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const stream = lasting_stream{};
+    auto const source = std::shared_ptr{column(type, values, far.get())};
+    auto const schema = schema_of(source->view());
+    auto array        = to_arrow(source, far.get()).to_arrow();
+    auto borrowed     = borrow_arrow_device_table(
+      *schema.get(), array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
+    ASSERT_EQ(borrowed.columns[0].imported.storage, nullptr);
+    auto slow       = std::optional<sim::slow_stream>{stream.get()};
+    auto const seen = read_later(borrowed.columns[0].view(), flat("int32"), stream.get());
+    borrowed.columns.clear();
+    auto const before = sim::host_syncs_here();
+    borrowed.owner.reset();
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    sim::drain();
+    EXPECT_GT(source.use_count(), 1);
+    slow.reset();
+    drain_releases();
+    EXPECT_EQ(source.use_count(), 1);
+    EXPECT_EQ(*seen, field_rows(values, 0, {}));
+  }
+}
+
 TEST_F(release_order, waits_for_every_stream_that_a_buffer_is_freed_on)
 {
   auto const type   = struct_of({flat("int32"), flat("int32"), flat("int32")});
