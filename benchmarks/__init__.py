@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crossing costs: ours beside pyarrow's in one process, and the C++ core beside its floor.
+"""What crossing costs: ours beside others' in one process, and the C++ core beside its floor.
 
-``python -m benchmarks`` measures and prints; see ``--help``.
+``python -m benchmarks`` measures and prints; see ``--help``. ``pip install '.[benchmarks]'`` brings
+what it needs. Numbers to keep are made on an idle machine, with ``--json`` and ``--plot`` into
+`results`.
+
+In host memory ours stands beside pyarrow's and nanoarrow's (`peers.py`), on a GPU beside
+pylibcudf's own interop. Each case (`cases.py`, `device.py`) lets the same data cross by each way,
+in turns: one sample of each in random order, hundreds of times (`measure.py`), so that noise meets
+all of them alike and the ratio of their medians is steady where the times are not. That is why
+pytest-benchmark, which measures one way after the other, runs the same cases (`test_cases.py`) but
+makes no results. Each case has its peak memory too (`memory.py`), and `startup.py` times the import
+of the package.
 
 The data is never touched, so all that crossing costs is bookkeeping. Its floor is in
 `native/floor.cpp`: loops that write the structs which a flat table of int64 columns needs, check

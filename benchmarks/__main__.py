@@ -19,12 +19,14 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import bookkeeping, cases, device
+from . import bookkeeping, cases, device, plot, report
 from .measure import Effort, measure
-from .report import context, record, table
+from .memory import peaks
+from .startup import import_cost
 
 _QUICK = Effort(rounds=3, sample_seconds=1e-4)
 _FULL = Effort(rounds=200, sample_seconds=1e-3)
+_INTERPRETERS = 11
 _NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's own interop, for want of a GPU."
 _ON_GPU = "Left out: the cases in host memory; they run where CUDA_VISIBLE_DEVICES hides the GPU."
 
@@ -33,56 +35,97 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="show that it works; no real numbers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
-    parser.add_argument("--only", metavar="TEXT", default="", help="cases whose name contains it")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw them there, as a PNG")
+    parser.add_argument(
+        "--only", metavar="TEXT", default="", help="cases whose 'what: case' contains it"
+    )
+    parser.add_argument(
+        "--from", type=Path, metavar="FILE", dest="source",
+        help="measure nothing: show and draw the results that --json wrote there",
+    )  # fmt: skip
     options = parser.parse_args()
+    if options.source is not None and (options.quick or options.only or options.json):
+        parser.error("--from measures nothing: of the others it takes --plot only")
+    if options.plot is not None:
+        try:
+            plot.figure_class()  # before minutes of measuring
+        except ModuleNotFoundError as error:
+            parser.error(str(error))
 
     console = Console()
+    if options.source is None:
+        effort = _QUICK if options.quick else _FULL
+        result = _measure(effort, options.only, console)
+    else:
+        result = json.loads(options.source.read_text())
+    _show(result, console)
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    if options.plot is not None:
+        try:
+            plot.save(result, options.plot)
+        except ValueError as error:
+            sys.exit(f"{options.plot} was not drawn: {error}")
+
+
+def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
     offered = device.cases() if has_gpu() else cases.cases()
-    chosen = [case for case in offered if options.only in f"{case.group}: {case.name}"]
-    effort = _QUICK if options.quick else _FULL
+    chosen = [case for case in offered if only in f"{case.group}: {case.name}"]
     records = [
-        record(case, measure(case, effort))
+        report.record(case, measure(case, effort), peaks(case))
         for case in track(
             chosen, "Measuring", console=console, transient=True, disable=not console.is_terminal
         )
     ]
     records.sort(key=lambda entry: entry["group"])
-    console.print(table(records))
-    console.print(_ON_GPU if has_gpu() else _NO_GPU, soft_wrap=True)
-    seen = device.sliced_strings() if has_gpu() else None
-    if seen is not None:
-        console.print("Sliced strings:", seen, soft_wrap=True)
-    core = [] if has_gpu() else _core(effort, console, options.only)
-    if options.json is not None:
-        result = {
-            **context(),
-            "quick": options.quick,
-            "results": records,
-            "core": core,
-            "sliced_strings": seen,
-        }
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    core: list[dict[str, Any]] = []
+    left_out = [_ON_GPU if has_gpu() else _NO_GPU]
+    if only in "core" and not has_gpu():
+        with console.status("Measuring the C++ core"):
+            core, missing = _core(effort)
+        left_out += missing
+    imported = None
+    if not only:
+        with console.status("Measuring the import"):
+            imported = import_cost(3 if effort is _QUICK else _INTERPRETERS)
+    return {
+        **report.context(),
+        "quick": effort is _QUICK,
+        "left_out": left_out,
+        "results": records,
+        "import": imported,
+        "core": core,
+        "sliced_strings": device.sliced_strings() if has_gpu() else None,
+    }
 
 
-def _core(effort: Effort, console: Console, only: str) -> list[dict[str, Any]]:
-    """Measure the C++ core, where it can be built."""
-    if only not in "core":
-        return []
+def _core(effort: Effort) -> tuple[list[dict[str, Any]], list[str]]:
+    """Measure the C++ core, or say why that was left out."""
+    why = "Left out: the C++ core beside its floor"
     try:
         with tempfile.TemporaryDirectory() as folder:
             program = bookkeeping.Program(Path(folder))
-            records = program.records(
-                effort.rounds,
-                instructions=effort is _FULL and program.counts_instructions(),
-            )
+            counted = effort is _FULL and program.counts_instructions()
+            return program.records(effort.rounds, instructions=counted), []
     except FileNotFoundError as error:
-        console.print("Left out: the C++ core beside its floor, for want of", error.filename)
-        return []
+        return [], [f"{why}, for want of {error.filename}"]
     except subprocess.CalledProcessError as error:
-        console.print("Left out: the C++ core beside its floor:", error.stderr, soft_wrap=True)
-        return []
-    console.print(bookkeeping.table(records))
-    return records
+        return [], [f"{why}: {error.stderr}"]
+
+
+def _show(result: dict[str, Any], console: Console) -> None:
+    console.print(report.table(result["results"]))
+    streams = report.memory_table(result["results"])
+    if streams is not None:
+        console.print(streams)
+    if result["core"]:
+        console.print(bookkeeping.table(result["core"]))
+    if result["import"] is not None:
+        console.print(report.import_line(result["import"]), soft_wrap=True)
+    if result["sliced_strings"] is not None:
+        console.print("Sliced strings:", result["sliced_strings"], soft_wrap=True)
+    for line in result["left_out"]:
+        console.print(line, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ FLOORS = {
     "export by schema": "export floor",
     "import": "import floor",
 }
+
+_COUNTED = 40  # tables of each job under callgrind
+_DUMP = re.compile(r"^desc: Trigger: Client Request: (.+)\n(?:.*\n)*?totals: (\d+)$", re.MULTILINE)
 
 
 class Program:
@@ -65,47 +69,49 @@ class Program:
 
     @staticmethod
     def counts_instructions() -> bool:
-        """Whether there is a valgrind to count them."""
-        return shutil.which("valgrind") is not None
-
-    def instructions(self, job: str, num_columns: int) -> float:
-        """Count instructions per table: what one more of them takes, so that no start counts."""
-        few, many = (self._instructions(job, num_columns, times) for times in (20, 60))
-        return (many - few) / 40
-
-    def _instructions(self, job: str, num_columns: int, times: int) -> int:
-        done = self._run(
-            *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
-            *(str(self._path), "repeat", job, str(num_columns), str(times)),
+        """Whether there is a valgrind to count them, with its header."""
+        found = shutil.which("valgrind")
+        return (
+            found is not None and (Path(found).parents[1] / "include/valgrind/callgrind.h").exists()
         )
-        found = re.search(r"Collected : (\d+)", done.stderr)
-        assert found is not None
-        return int(found[1])
+
+    def instructions(self, num_columns: int) -> dict[str, float]:
+        """Count each job's instructions per table, all in one run: starting takes the longest."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._run(
+                *("valgrind", "--tool=callgrind", "--instr-atstart=no"),
+                *(f"--callgrind-out-file={folder}/out", str(self._path)),
+                *("count", str(num_columns), str(_COUNTED)),
+            )
+            dumps = [path.read_text() for path in Path(folder).iterdir()]
+        found = (_DUMP.search(dump) for dump in dumps)
+        return {one[1]: int(one[2]) / _COUNTED for one in found if one is not None}
 
     def records(self, rounds: int, *, instructions: bool) -> list[dict[str, Any]]:
         """Measure each job at each width, as multiples of its floor."""
-        return [
-            self._record(job, num_columns, measured, instructions)
-            for num_columns in COLUMNS
-            for measured in [self.measure(num_columns, rounds)]
-            for job in FLOORS
-        ]
-
-    def _record(
-        self, job: str, num_columns: int, measured: dict[str, dict[str, Any]], instructions: bool
-    ) -> dict[str, Any]:
-        result = {"job": job, "columns": num_columns, "ours": measured[job]}
-        result["floor"] = measured[FLOORS[job]]
-        if instructions:
-            for who, name in (("ours", job), ("floor", FLOORS[job])):
-                counted = self.instructions(name, num_columns)
-                result[who]["instructions"] = round(counted, 1)
-        result["times_the_floor"] = {
-            unit: round(result["ours"][unit] / result["floor"][unit], 2)
-            for unit in ("median_ns", "instructions")
-            if unit in result["ours"]
-        }
+        result = []
+        for num_columns in COLUMNS:
+            measured = self.measure(num_columns, rounds)
+            if instructions:
+                for job, counted in self.instructions(num_columns).items():
+                    measured[job]["instructions"] = round(counted, 1)
+            result += [_record(job, num_columns, measured) for job in FLOORS]
         return result
+
+
+def _record(job: str, num_columns: int, measured: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    ours, floor = measured[job], measured[FLOORS[job]]
+    return {
+        "job": job,
+        "columns": num_columns,
+        "ours": ours,
+        "floor": floor,
+        "times_the_floor": {
+            unit: round(ours[unit] / floor[unit], 2)
+            for unit in ("median_ns", "instructions")
+            if unit in ours
+        },
+    }
 
 
 def table(records: list[dict[str, Any]]) -> Table:

@@ -10,41 +10,35 @@ import pyarrow as pa
 
 import cudf_arrow_bridge
 
+from . import peers
 from .data import COLUMN_TYPES, batch_of, ints
 from .measure import Case, Contestant
-from .ways import OURS, Handed, HandedStream, drain, export_of, to_pylibcudf
+from .ways import OURS, Handed, HandedStream, drain, export_of, round_trip_of, to_pylibcudf
 
 __all__ = ["cases"]
 
-PEER = "pyarrow"
+_COLUMNS = (1, 10, 100, 1000)
+_ROW_EXPONENTS = range(3, 9)
 
 
-def _export(group: str, name: str, batch: pa.RecordBatch) -> Case:
-    ours = export_of(OURS, to_pylibcudf(batch))
-    return Case(group, name, (ours, Contestant(PEER, batch.__arrow_c_device_array__)))
+def _import_of(batch: pa.RecordBatch, take: Callable[[Any], Any]) -> Contestant:
+    return Contestant(OURS, take, lambda: Handed(batch))
 
 
-def _import(
-    group: str,
-    name: str,
-    batch: pa.RecordBatch,
-    take: Callable[[Any], Any] = to_pylibcudf,
-) -> Case:
-    def hand() -> Handed:
-        return Handed(batch)
-
-    ours = Contestant(OURS, take, hand)
-    return Case(group, name, (ours, Contestant(PEER, pa.record_batch, hand)))
-
-
-def _both(name: str, batch: pa.RecordBatch) -> Iterator[Case]:
-    yield _export("export", name, batch)
-    yield _import("import", name, batch)
+def _both(name: str, batch: pa.RecordBatch, at: tuple[str, int] | None = None) -> Iterator[Case]:
+    ours = export_of(to_pylibcudf(batch))
+    yield Case("export", name, (ours, *peers.exports(batch)), at)
+    ours = _import_of(batch, to_pylibcudf)
+    yield Case("import", name, (ours, *peers.imports(batch)), at)
 
 
 def _columns() -> Iterator[Case]:
-    for count in (1, 10, 100, 1000):
-        yield from _both(f"{count} x int64", batch_of(ints, count, 1000))
+    for count in _COLUMNS:
+        name, at = f"{count} x int64", ("columns", count)
+        batch = batch_of(ints, count, 1000)
+        yield from _both(name, batch, at)
+        ours = round_trip_of(to_pylibcudf(batch))
+        yield Case("round trip", name, (ours, *peers.round_trips(batch)), at)
 
 
 def _types() -> Iterator[Case]:
@@ -54,32 +48,21 @@ def _types() -> Iterator[Case]:
 
 
 def _rows() -> Iterator[Case]:
-    """Both contestants are ours: the cost must not depend on the number of rows."""
-    for dtype in ("int8", "int64"):
-        many, few = (
-            batch_of(lambda rows, dtype=dtype: ints(rows, dtype), 1, rows)
-            for rows in (100_000_000, 1000)
-        )
-        exports = (
-            export_of(f"{label} rows", to_pylibcudf(batch))
-            for label, batch in (("1e8", many), ("1e3", few))
-        )
-        yield Case("export", f"1 x {dtype}, 1e8 rows", tuple(exports))
-        imports = (
-            Contestant(f"{label} rows", to_pylibcudf, lambda batch=batch: Handed(batch))
-            for label, batch in (("1e8", many), ("1e3", few))
-        )
-        yield Case("import", f"1 x {dtype}, 1e8 rows", tuple(imports))
+    """Show that nobody's cost depends on the number of rows."""
+    for exponent in _ROW_EXPONENTS:
+        rows = 10**exponent
+        yield from _both(f"1 x int64, 1e{exponent} rows", batch_of(ints, 1, rows), ("rows", rows))
 
 
 def _frames() -> Iterator[Case]:
+    """Ours is a frame of cuDF, theirs what they have: a batch."""
     for count in (1, 100):
         name = f"{count} x int64"
         batch = batch_of(ints, count, 1000)
-        ours = export_of(OURS, cudf_arrow_bridge.from_arrow_device(batch))
-        theirs = Contestant(PEER, batch.__arrow_c_device_array__)
-        yield Case("frame export", name, (ours, theirs))
-        yield _import("frame import", name, batch, cudf_arrow_bridge.from_arrow_device)
+        ours = export_of(cudf_arrow_bridge.from_arrow_device(batch))
+        yield Case("frame export", name, (ours, *peers.exports(batch)))
+        ours = _import_of(batch, cudf_arrow_bridge.from_arrow_device)
+        yield Case("frame import", name, (ours, *peers.imports(batch)))
 
 
 def _streams() -> Iterator[Case]:
@@ -104,8 +87,9 @@ def _streams() -> Iterator[Case]:
         )
 
     name = "10,000 batches of 1,000 x 10 x int64"
-    yield Case("stream export", name, (Contestant(OURS, ours_out), Contestant(PEER, theirs)))
-    yield Case("stream import", name, (Contestant(OURS, ours_in), Contestant(PEER, theirs)))
+    peer = Contestant(peers.PYARROW, theirs)
+    yield Case("stream export", name, (Contestant(OURS, ours_out), peer))
+    yield Case("stream import", name, (Contestant(OURS, ours_in), peer))
 
 
 def cases() -> list[Case]:

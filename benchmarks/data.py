@@ -11,9 +11,9 @@ import pyarrow as pa
 __all__ = ["COLUMN_TYPES", "batch_of", "ints"]
 
 
-def ints(num_rows: int, dtype: str = "int64") -> pa.Array:
+def ints(num_rows: int) -> pa.Array:
     # Pages that nobody touches take no memory, so 1e8 rows are affordable.
-    return pa.array(np.zeros(num_rows, dtype))
+    return pa.array(np.zeros(num_rows, "int64"))
 
 
 def _nullable_ints(num_rows: int) -> pa.Array:

@@ -13,7 +13,7 @@ import cudf_arrow_bridge
 
 from .data import batch_of, ints
 from .measure import Case, Contestant
-from .ways import OURS, Handed, export_of, to_pylibcudf
+from .ways import OURS, Handed, export_of, round_trip_of, to_pylibcudf
 
 __all__ = ["cases", "sliced_strings"]
 
@@ -32,10 +32,10 @@ def settle() -> None:
 def cases() -> Iterator[Case]:
     """All cases, with their data in device memory."""
     for count in (1, 10, 100, 1000):
-        name = f"{count} x int64"
+        name, at = f"{count} x int64", ("columns", count)
         table = plc.Table.from_arrow(pa.Table.from_batches([batch_of(ints, count, 1000)]))
         theirs = Contestant(PEER, table.__arrow_c_device_array__)
-        yield Case("gpu export", name, (export_of(OURS, table), theirs), settle)
+        yield Case("gpu export", name, (export_of(table), theirs), at, settle)
 
         exported = cudf_arrow_bridge.to_arrow_device(table)
 
@@ -44,7 +44,10 @@ def cases() -> Iterator[Case]:
 
         ours = Contestant(OURS, to_pylibcudf, hand)
         theirs = Contestant(PEER, plc.Table.from_arrow, hand)
-        yield Case("gpu import", name, (ours, theirs), settle)
+        yield Case("gpu import", name, (ours, theirs), at, settle)
+
+        theirs = Contestant(PEER, lambda table=table: plc.Table.from_arrow(Handed(table)))
+        yield Case("gpu round trip", name, (round_trip_of(table), theirs), at, settle)
 
 
 def sliced_strings() -> dict[str, Any]:

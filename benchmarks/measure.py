@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Case", "Contestant", "Effort", "Spread", "measure"]
+__all__ = ["Case", "Contestant", "Effort", "Measured", "Spread", "measure"]
 
 
 def nothing() -> None:
@@ -47,6 +47,8 @@ class Case:
         What it is.
     contestants
         Who does it.
+    at
+        What varies in the series of cases that it is of, and its value: where a plot has it.
     settle
         Waits for what a sample may have left running elsewhere; called between them, not timed.
     """
@@ -54,6 +56,7 @@ class Case:
     group: str
     name: str
     contestants: tuple[Contestant, ...]
+    at: tuple[str, int] | None = None
     settle: Callable[[], None] = nothing
 
 
@@ -79,13 +82,17 @@ class Spread:
         return cls(median, lower, upper)
 
 
+#: Of each contestant: its calls, and its calls with the release of what they made.
+Measured = dict[str, dict[str, Spread]]
+
+
 @dataclass
 class _Samples:
     call: list[float] = field(default_factory=list)
     with_release: list[float] = field(default_factory=list)
 
 
-def measure(case: Case, effort: Effort) -> dict[str, dict[str, Spread]]:
+def measure(case: Case, effort: Effort) -> Measured:
     """Measure a case's contestants in turns, so that noise meets all of them alike.
 
     A sample is some calls in a row whose results are kept; releasing them is timed apart.

@@ -11,7 +11,15 @@ import cudf_arrow_bridge
 
 from .measure import Contestant
 
-__all__ = ["OURS", "Handed", "HandedStream", "drain", "export_of", "to_pylibcudf"]
+__all__ = [
+    "OURS",
+    "Handed",
+    "HandedStream",
+    "drain",
+    "export_of",
+    "round_trip_of",
+    "to_pylibcudf",
+]
 
 OURS = "cudf_arrow_bridge"
 
@@ -45,7 +53,11 @@ def to_pylibcudf(array: Any) -> Any:
     return cudf_arrow_bridge.from_arrow_device(array, to="pylibcudf")
 
 
-def export_of(name: str, obj: Any) -> Contestant:
+def export_of(obj: Any) -> Contestant:
     return Contestant(
-        name, lambda: cudf_arrow_bridge.to_arrow_device(obj).__arrow_c_device_array__()
+        OURS, lambda: cudf_arrow_bridge.to_arrow_device(obj).__arrow_c_device_array__()
     )
+
+
+def round_trip_of(obj: Any) -> Contestant:
+    return Contestant(OURS, lambda: to_pylibcudf(Handed(cudf_arrow_bridge.to_arrow_device(obj))))

@@ -35,7 +35,7 @@ python dev/install_build_requires.py
 step "Package, built with the C++ tests"
 rm -rf build/temp.*
 CMAKE_ARGS=-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON \
-  python -m pip install -q --no-build-isolation ".[test,dev]"
+  python -m pip install -q --no-build-isolation ".[test,dev,benchmarks]"
 built=$(echo build/temp.*/_skbuild)
 
 step "Lint"

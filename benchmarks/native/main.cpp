@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// `bookkeeping measure COLUMNS ROUNDS` measures all jobs in turns and prints a JSON object.
-/// `bookkeeping repeat JOB COLUMNS TIMES` repeats one, for profilers that count instructions.
+/// `bookkeeping count COLUMNS TIMES` repeats each under callgrind, which dumps its instructions.
+/// That has to be started with `--instr-atstart=no`: libcudf alone takes seconds to start under it.
 #include "allocations.hpp"
 #include "bookkeeping.hpp"
 
@@ -12,6 +13,10 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#endif
 
 namespace {
 
@@ -61,10 +66,20 @@ void measure(int num_columns, int rounds)
   std::cout << "}\n";
 }
 
-void repeat(std::string const& name, int num_columns, int times)
+void count(int num_columns, int times)
 {
+#ifdef CALLGRIND_DUMP_STATS_AT
   auto const table = bookkeeping{num_columns};
-  time(table.jobs().at(name), times);
+  for (auto const& [name, what] : table.jobs()) {
+    what();  // looks up what is looked up once
+    CALLGRIND_START_INSTRUMENTATION;
+    for (int i = 0; i < times; ++i) { what(); }
+    CALLGRIND_STOP_INSTRUMENTATION;
+    CALLGRIND_DUMP_STATS_AT(name.c_str());
+  }
+#else
+  throw std::runtime_error{"built without valgrind/callgrind.h"};
+#endif
 }
 
 }  // namespace
@@ -74,10 +89,10 @@ int main(int argc, char** argv)
   auto const arguments = std::vector<std::string>{argv + 1, argv + argc};
   if (arguments.size() == 3 && arguments[0] == "measure") {
     measure(std::stoi(arguments[1]), std::stoi(arguments[2]));
-  } else if (arguments.size() == 4 && arguments[0] == "repeat") {
-    repeat(arguments[1], std::stoi(arguments[2]), std::stoi(arguments[3]));
+  } else if (arguments.size() == 3 && arguments[0] == "count") {
+    count(std::stoi(arguments[1]), std::stoi(arguments[2]));
   } else {
-    std::cerr << "usage: bookkeeping measure COLUMNS ROUNDS | repeat JOB COLUMNS TIMES\n";
+    std::cerr << "usage: bookkeeping measure COLUMNS ROUNDS | count COLUMNS TIMES\n";
     return 2;
   }
 }

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as a picture: cost against columns and against rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .bookkeeping import FLOORS
+from .ways import OURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["figure", "figure_class", "save"]
+
+#: The same in every panel: a colour, a mark, and how the line is drawn.
+_STYLES = {
+    OURS: ("#1a7f37", "o", "-"),
+    "pyarrow": ("#d1242f", "s", "-"),
+    "pylibcudf": ("#d1242f", "s", "-"),
+    "nanoarrow": ("#0969da", "^", "-"),
+    "export": ("#1a7f37", "o", "-"),
+    "export by schema": ("#8250df", "v", "-"),
+    "export floor": ("#1a7f37", "", "--"),
+    "import": ("#bc4c00", "o", "-"),
+    "import floor": ("#bc4c00", "", "--"),
+}
+_PANELS_ACROSS = 3
+
+
+@dataclass
+class _Panel:
+    """Some lines, each of points: where, and the lower quartile, median and upper one there."""
+
+    title: str
+    across: str
+    lines: dict[str, dict[int, tuple[float, float, float]]] = field(default_factory=dict)
+
+    def add(self, line: str, place: int, median: float, quartiles: list[float]) -> None:
+        lower, upper = quartiles
+        self.lines.setdefault(line, {})[place] = (lower, median, upper)
+
+
+def figure_class() -> type[Figure]:
+    """Return matplotlib's Figure.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        There is no matplotlib.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        message = "a plot needs matplotlib: pip install '.[benchmarks]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
+    return Figure
+
+
+def figure(result: dict[str, Any]) -> Figure:
+    """Draw every series of a result, as ``--json`` writes it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        There is no matplotlib.
+    ValueError
+        There is no series in it.
+    """
+    panels = [*_case_panels(result["results"]), *_core_panels(result["core"])]
+    if not panels:
+        raise ValueError("nothing to draw: there is no series among these results")
+    across = min(len(panels), _PANELS_ACROSS)
+    down = -(-len(panels) // across)
+    drawn = figure_class()(figsize=(4.6 * across, 3.6 * down + 0.4), layout="constrained")
+    for position, panel in enumerate(panels, start=1):
+        _draw(panel, drawn.add_subplot(down, across, position))
+    drawn.supylabel("microseconds per call, quartiles shaded", fontsize="medium")
+    drawn.suptitle(_title(result), fontsize="medium")
+    return drawn
+
+
+def save(result: dict[str, Any], path: Path) -> None:
+    """Draw a result into a PNG file."""
+    figure(result).savefig(path, format="png", dpi=120)
+
+
+def _title(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    quick = "\nquick mode: these are no real numbers" if result["quick"] else ""
+    return (
+        f"{OURS} {result['commit'] or ''} on {machine['cpu']}, {machine['cores']} cores,"
+        f" {result['date'][:10]}{quick}"
+    )
+
+
+def _case_panels(records: list[dict[str, Any]]) -> Iterator[_Panel]:
+    panels: dict[tuple[str, str], _Panel] = {}
+    for entry in records:
+        for across, place in entry["at"].items():
+            panel = panels.setdefault((across, entry["group"]), _Panel(entry["group"], across))
+            for name, parts in entry["contestants"].items():
+                panel.add(name, place, parts["call"]["median_us"], parts["call"]["quartiles_us"])
+    yield from (panel for _, panel in sorted(panels.items(), key=lambda item: item[0]))
+
+
+def _core_panels(records: list[dict[str, Any]]) -> Iterator[_Panel]:
+    panel = _Panel("C++ core, with release, and its floors", "columns")
+    for entry in records:
+        for line, who in ((entry["job"], "ours"), (FLOORS[entry["job"]], "floor")):
+            measured = entry[who]
+            quartiles = [value / 1e3 for value in measured["quartiles_ns"]]
+            panel.add(line, entry["columns"], measured["median_ns"] / 1e3, quartiles)
+    if panel.lines:
+        yield panel
+
+
+def _draw(panel: _Panel, axes: Axes) -> None:
+    for name, points in panel.lines.items():
+        color, marker, style = _STYLES[name]
+        places = sorted(points)
+        lower, medians, upper = zip(*(points[place] for place in places), strict=True)
+        axes.plot(places, medians, style, color=color, marker=marker, markersize=4, label=name)
+        axes.fill_between(places, lower, upper, color=color, alpha=0.15, linewidth=0)
+    axes.set(title=panel.title, xlabel=panel.across, xscale="log", yscale="log")
+    # A flat line is to look flat: no panel shows less than two decades.
+    bottom, top = axes.get_ylim()
+    if top < 100 * bottom:
+        middle = (bottom * top) ** 0.5
+        axes.set_ylim(middle / 10, middle * 10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")

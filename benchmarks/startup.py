@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What importing the package adds to importing pylibcudf."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from .measure import Spread
+
+__all__ = ["import_cost"]
+
+_TIMED = """
+import time
+start = time.perf_counter()
+import pylibcudf
+between = time.perf_counter()
+import cudf_arrow_bridge
+print([between - start, time.perf_counter() - between])
+"""
+
+
+def import_cost(interpreters: int) -> dict[str, Any]:
+    """Time imports, each in a fresh interpreter, in milliseconds."""
+    _once()  # what is compiled, and read from disk, is so once
+    pylibcudf, ours = zip(*(_once() for _ in range(interpreters)), strict=True)
+    return {"pylibcudf": _milliseconds(pylibcudf), "cudf_arrow_bridge": _milliseconds(ours)}
+
+
+def _once() -> list[float]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _TIMED],
+        # The driver's initialisation is cuDF's, and takes what the machine takes.
+        env={**os.environ, "RAPIDS_NO_INITIALIZE": "1"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    seconds: list[float] = json.loads(done.stdout)
+    return seconds
+
+
+def _milliseconds(seconds: tuple[float, ...]) -> dict[str, Any]:
+    spread = Spread.of(list(seconds))
+    lower, median, upper = (
+        round(1e3 * value, 1) for value in (spread.lower, spread.median, spread.upper)
+    )
+    return {"median_ms": median, "quartiles_ms": [lower, upper]}
