@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Stream", "resolve_stream", "stream_handle"]
+from pylibcudf.utils import CUDF_DEFAULT_STREAM  # type: ignore[attr-defined]  # not in its stub
 
-_LEGACY_DEFAULT = 0
-_PER_THREAD_DEFAULT = 2
+__all__ = ["Stream", "resolve_stream", "stream_handle"]
 
 
 def stream_handle(stream: Any) -> int:
@@ -34,8 +32,7 @@ def stream_handle(stream: Any) -> int:
         If the object is no stream.
     """
     if stream is None:
-        per_thread = os.getenv("CUDF_PER_THREAD_STREAM", "0") == "1"
-        return _PER_THREAD_DEFAULT if per_thread else _LEGACY_DEFAULT
+        return _DEFAULT.handle
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
@@ -73,6 +70,10 @@ class Stream:
         return (0, self.handle)
 
 
+#: cuDF's, which it chooses when it is loaded.
+_DEFAULT = Stream(CUDF_DEFAULT_STREAM.__cuda_stream__()[1], None)
+
+
 def resolve_stream(stream: Any) -> Stream:
     """Resolve whatever names a stream; see `stream_handle`."""
-    return Stream(stream_handle(stream), stream)
+    return _DEFAULT if stream is None else Stream(stream_handle(stream), stream)
