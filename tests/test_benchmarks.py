@@ -236,7 +236,9 @@ def test_the_same_cases_run_under_pytest_benchmark(result, folder):
     pytest.importorskip("pytest_benchmark")
     path = folder / "pytest-benchmark.json"
     briefly = ("--benchmark-max-time=0.01", "--benchmark-min-rounds=1")
-    done = run("-m", "pytest", "benchmarks", "-k", "trip", f"--benchmark-json={path}", *briefly)
+    # As the command `pytest` does: -P, for the installed package rather than the sources here.
+    command = ("-P", "-m", "pytest", "benchmarks", "-k", "trip")
+    done = run(*command, f"--benchmark-json={path}", *briefly)
     assert done.returncode == 0, done.stdout
     measured = {
         (one["group"], one["extra_info"]["contestant"])
