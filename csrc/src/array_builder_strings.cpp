@@ -170,7 +170,9 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   node.per_row        = step.element_bits;
   if (rows.size == 0) { return; }
   check_offsets(bytes.offsets, rows.begin + rows.size, path);
-  auto const used = used_rows(rows);
+  auto used = used_rows(rows);
+  // A field that is to have no nulls may have some where its struct is null: lists of no bytes.
+  if (step.no_nulls) { used.null_count = -1; }
   if (used.size == 0) {
     set_made(node, 1, zeros(rows.size * width, where_));
     return;

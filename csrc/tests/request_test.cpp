@@ -235,6 +235,26 @@ INSTANTIATE_TEST_SUITE_P(
     return name;
   });
 
+TEST(Requests, BytesWithoutNullsMayLackWhereTheirStructIsNull)
+{
+  auto const lists           = rows{bytes(3, 0), bytes(3, 3), bytes(3, 6), value{}, bytes(3, 12)};
+  auto const column          = structs_of(lists);
+  auto const type            = struct_of({bytes_as("bytes_3", "w:3")});
+  auto wanted                = make_schema(type);
+  wanted->children[0]->flags = 0;
+  auto expected              = lists;
+  for (auto& row : expected) { row = {rows{row}}; }
+  expected[3] = value{};
+  for (auto const with_origin : {false, true}) {
+    auto metadata      = column_metadata{};
+    auto const as_were = make_schema(type);
+    if (with_origin) { metadata.origin = as_were.get(); }
+    auto const found = export_as(*column, metadata, wanted.get());
+    EXPECT_EQ(found.schema->children[0]->flags, 0);
+    EXPECT_EQ(read_arrow(found.array->array, type), expected) << with_origin;
+  }
+}
+
 TEST(Origin, IsRestoredWithoutALookAtTheValues)
 {
   auto const column   = make_column(flat("timestamp_ms"), {number(1)});  // within a day
