@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -100,3 +101,33 @@ def test_links_lead_somewhere():
         for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
             if not target.startswith("https://"):
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+#: The rows of README's table of speed, in their order, as the results name them.
+MEASURED = [
+    *(
+        (group, f"{columns} x int64")
+        for group in ("export", "import", "round trip")
+        for columns in (1, 100, 1000)
+    ),
+    *((group, "100 x int64") for group in ("frame export", "frame import")),
+    *(
+        (group, "10,000 batches of 1,000 x 10 x int64")
+        for group in ("stream export", "stream import")
+    ),
+]
+
+
+def test_the_table_of_speed_is_what_was_measured():
+    results = json.loads((ROOT / "benchmarks/results/host.json").read_text())["results"]
+    ratios = {(entry["group"], entry["case"]): entry["ratios"] for entry in results}
+    table = (
+        section("## Speed").partition("| int64 columns |")[2].partition("\n\n")[0].splitlines()[2:]
+    )
+    assert [row.split("|")[-3:-1] for row in table] == [
+        [
+            f" {ratios[case][peer]['call']:.2f} " if peer in ratios[case] else " - "
+            for peer in ("pyarrow", "nanoarrow")
+        ]
+        for case in MEASURED
+    ]
