@@ -133,9 +133,9 @@ imported_column import_rows(parsed_tree const& types,
 /**
  * @brief Finds the rows of a flat column where the producer has them.
  *
- * @return Nothing if libcudf could not use them there: they are to be imported
+ * Takes what `import_rows` takes, but no share: whoever borrows keeps the producer's struct.
  *
- * @copydetails import_rows
+ * @return Nothing if libcudf could not use them there: they are to be imported
  */
 std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
                                            ArrowArray const& array,
