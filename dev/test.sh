@@ -7,7 +7,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0 P
 export PYTHONNOUSERSITE=1 RAPIDS_NO_INITIALIZE=1
 unset PIP_NO_BUILD_ISOLATION PIP_PREFIX PIP_TARGET PYTHONHOME PYTHONPATH
 
-step() { printf '\n=== %s (at %d s)\n' "$*" "$SECONDS"; }
+step() {
+  printf '\n=== %s (at %d s, %s of disk free)\n' "$*" "$SECONDS" "$(df -h --output=avail . | tail -1 | tr -d ' ')"
+}
 
 apt_install() {
   local as_root=()
