@@ -4,13 +4,14 @@ from typing import Any
 
 import pylibcudf as plc
 
-def array_interface(ptr: int, size: int) -> dict[str, Any]: ...
-
-class HeldSpan:
+class Span:
     ptr: int
     size: int
-    owner: object
+    nbytes: int
     __cuda_array_interface__: dict[str, Any]
+
+class HeldSpan(Span):
+    owner: object
     def __init__(self, ptr: int, size: int, owner: object) -> None: ...
 
 def rebuild(

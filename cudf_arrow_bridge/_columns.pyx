@@ -2,26 +2,34 @@
 """pylibcudf's columns, put together without checking again what another column vouches for."""
 
 from libc.stdint cimport int32_t, uintptr_t
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
-from pylibcudf.libcudf.types cimport data_type
+from pylibcudf.gpumemoryview cimport gpumemoryview
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.types cimport bitmask_type, data_type
 
 
-def array_interface(uintptr_t ptr, size_t size) -> dict:
-    """Describe memory as bytes, in the protocol by which cuDF finds out a span's size.
+cdef class Span:
+    """Some memory, as pylibcudf and cuDF take it; who keeps it alive is up to the kind of span."""
 
-    cuDF asks for it whatever the memory is, that of a machine without a GPU included.
-    """
-    return {
-        "data": (ptr, False),
-        "shape": (size,),
-        "strides": None,
-        "typestr": "|u1",
-        "version": 3,
-    }
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        # cuDF finds out the size by it, whatever the memory is.
+        return {
+            "data": (self.ptr, False),
+            "shape": (self.size,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
-cdef class HeldSpan:
+cdef class HeldSpan(Span):
     """Some memory as it was when somebody took hold of it, and what keeps it so.
 
     Parameters
@@ -32,19 +40,40 @@ cdef class HeldSpan:
         Kept alive.
     """
 
-    cdef readonly uintptr_t ptr
-    cdef readonly size_t size
     cdef readonly object owner
-    cdef object __weakref__
 
     def __init__(self, uintptr_t ptr, size_t size, owner):
         self.ptr = ptr
         self.size = size
         self.owner = owner
 
-    @property
-    def __cuda_array_interface__(self) -> dict:
-        return array_interface(self.ptr, self.size)
+
+cdef uintptr_t address_of(object span) except? 1:
+    # The attribute costs more than the rest of a column.
+    if span is None:
+        return 0
+    if isinstance(span, Span):
+        return (<Span>span).ptr
+    if isinstance(span, gpumemoryview):
+        return (<gpumemoryview>span).ptr
+    return span.ptr
+
+
+cdef int add_view(vector[column_view]& views, Column column) except -1:
+    """View a column as `Column.view` does, in a fraction of its time for spans that are known."""
+    cdef vector[column_view] children
+    for child in column._children:
+        add_view(children, <Column?>child)
+    views.emplace_back(
+        column._data_type.c_obj,
+        column._size,
+        <const void*>address_of(column._data),
+        <const bitmask_type*>address_of(column._mask),
+        column._null_count,
+        column._offset,
+        move(children),
+    )
+    return 0
 
 
 def rebuild(Column column not None, take, list children) -> Column:

@@ -15,6 +15,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
+from cudf_arrow_bridge._columns cimport add_view
 from cudf_arrow_bridge._core cimport (
     ArrowSchema,
     column_metadata,
@@ -133,38 +134,35 @@ cdef class ExportedArray:
 
 
 cdef class ExportCall:
-    """What an export is called with, as C++ takes it."""
+    """What an export is called with, as C++ takes it: `Parts`, and how to export them."""
 
+    cdef bint is_table
+    #: The one column of an array, too.
+    cdef table_view table
     cdef _core.export_options options
     cdef stream_ref stream
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
     def __cinit__(self, parts, how):
+        cdef tuple columns = tuple(parts.columns)
+        cdef vector[column_view] views
+        views.reserve(len(columns))
+        for column in columns:
+            add_view(views, <Column?>column)
+        self.is_table = parts.kind == "table"
+        self.table = table_view(views, parts.num_rows)
         mr = resolve_resource(None)
         self.options.compact = how.compact
         self.options.managed_as_cuda = how.managed_as_cuda
         self.stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
         self.resource = resource_of(mr)
         # The stream and the resource are in use as long as what they were used for.
-        self.owner = share_object((tuple(parts.columns), parts.owners, mr, how.stream))
+        self.owner = share_object((columns, parts.owners, mr, how.stream))
 
 
-cdef table_view table_of(parts) except *:
-    cdef vector[column_view] views
-    views.reserve(len(parts.columns))
-    for column in parts.columns:
-        views.push_back((<Column?>column).view())
-    return table_view(views, parts.num_rows)
-
-
-cdef column_view column_of(parts) except *:
-    return (<Column?>parts.columns[0]).view()
-
-
-cdef shared_schema schema_of(parts, requested) except *:
-    """Make the schema of `Parts`, unless one is known."""
-    description = parts.description
+cdef shared_schema schema_of(ExportCall call, description, requested) except *:
+    """Make the schema of columns and their `Description`, unless one is known."""
     if requested is None and description.schema is not None:
         return (<Schema?>description.schema).schema
     cdef vector[column_metadata] fields
@@ -174,16 +172,11 @@ cdef shared_schema schema_of(parts, requested) except *:
     metadata = to_key_values(description.metadata)
     cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef shared_schema schema
-    cdef table_view table
-    cdef column_view column
-    if parts.kind == "table":
-        table = table_of(parts)
-        with nogil:
-            schema = move(_core.make_schema(table, fields, metadata, c_requested))
-    else:
-        column = column_of(parts)
-        with nogil:
-            schema = move(_core.make_schema(column, fields[0], c_requested))
+    with nogil:
+        if call.is_table:
+            schema = move(_core.make_schema(call.table, fields, metadata, c_requested))
+        else:
+            schema = move(_core.make_schema(call.table.column(0), fields[0], c_requested))
     if requested is None:
         description.schema = Schema.wrap(schema)
     return schema
@@ -196,24 +189,24 @@ def export_parts(parts, how, requested):
     array is. `requested` is the capsule of a schema, which stays what it was, or None.
     """
     cdef ExportCall call = ExportCall(parts, how)
-    cdef shared_schema schema = schema_of(parts, requested)
-    cdef table_view table
-    cdef column_view column
+    cdef shared_schema schema = schema_of(call, parts.description, requested)
     cdef _core.device_array array
-    if parts.kind == "table":
-        table = table_of(parts)
-        with nogil:
+    with nogil:
+        if call.is_table:
             array = move(
                 _core.to_arrow_device(
-                    table, schema, call.owner, call.options, call.stream, call.resource
+                    call.table, schema, call.owner, call.options, call.stream, call.resource
                 )
             )
-    else:
-        column = column_of(parts)
-        with nogil:
+        else:
             array = move(
                 _core.to_arrow_device(
-                    column, schema, call.owner, call.options, call.stream, call.resource
+                    call.table.column(0),
+                    schema,
+                    call.owner,
+                    call.options,
+                    call.stream,
+                    call.resource,
                 )
             )
     return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
@@ -227,23 +220,30 @@ def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
     """Split `Parts` into batches that are exported, likewise, when they are asked for."""
     cdef BatchSource result = BatchSource.__new__(BatchSource)
     cdef ExportCall call = ExportCall(parts, how)
-    cdef shared_schema schema = schema_of(parts, requested)
-    cdef table_view table
-    cdef column_view column
-    if parts.kind == "table":
-        table = table_of(parts)
-        with nogil:
+    cdef shared_schema schema = schema_of(call, parts.description, requested)
+    with nogil:
+        if call.is_table:
             result.source = move(
                 _core.slices(
-                    table, schema, call.owner, max_rows, call.options, call.stream, call.resource
+                    call.table,
+                    schema,
+                    call.owner,
+                    max_rows,
+                    call.options,
+                    call.stream,
+                    call.resource,
                 )
             )
-    else:
-        column = column_of(parts)
-        with nogil:
+        else:
             result.source = move(
                 _core.slices(
-                    column, schema, call.owner, max_rows, call.options, call.stream, call.resource
+                    call.table.column(0),
+                    schema,
+                    call.owner,
+                    max_rows,
+                    call.options,
+                    call.stream,
+                    call.resource,
                 )
             )
     return result

@@ -7,12 +7,6 @@ from ._schema import Schema
 from .sources import ImportOptions
 from .streams import Stream
 
-class Span:
-    ptr: int
-    size: int
-    nbytes: int
-    __cuda_array_interface__: dict[str, Any]
-
 def import_column(
     schema: object, array: object, stream: Stream, mr: Any, options: ImportOptions
 ) -> plc.Column: ...

@@ -17,6 +17,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._core cimport unique_schema
 from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._columns cimport Span
 from cudf_arrow_bridge._interpreter cimport (
     ends_interpreter,
     enter_interpreter,
@@ -24,8 +25,6 @@ from cudf_arrow_bridge._interpreter cimport (
 )
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 from cudf_arrow_bridge._schema cimport Schema
-
-from cudf_arrow_bridge._columns import array_interface
 
 
 cdef class Lender:
@@ -46,17 +45,14 @@ cdef class Lender:
             leave_interpreter()
 
 
-cdef class Span:
-    """Memory of an imported column, as pylibcudf and cuDF take it.
+cdef class ImportedSpan(Span):
+    """Memory of an imported column.
 
     rmm's own `DeviceBuffer` needs a driver; this needs none. Freeing it may release the producer.
     """
 
     cdef unique_ptr[device_buffer] buffer
-    cdef readonly uintptr_t ptr
-    cdef readonly size_t size
     cdef object kept
-    cdef object __weakref__
 
     def __dealloc__(self):
         if self.buffer.get() == NULL:
@@ -71,19 +67,11 @@ cdef class Span:
         if entered:
             leave_interpreter()
 
-    @property
-    def nbytes(self) -> int:
-        return self.size
 
-    @property
-    def __cuda_array_interface__(self) -> dict:
-        return array_interface(self.ptr, self.size)
-
-
-cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
+cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
-    cdef Span self = Span.__new__(Span)
+    cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
     self.ptr = <uintptr_t>buffer.get().data()
     self.size = buffer.get().size()
     self.buffer = move(buffer)
@@ -91,8 +79,8 @@ cdef Span wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
     return self
 
 
-cdef Span borrow(const void* memory, size_t size, Lender lender):
-    cdef Span self = Span.__new__(Span)
+cdef ImportedSpan borrow(const void* memory, size_t size, Lender lender):
+    cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
     self.ptr = <uintptr_t>memory
     self.size = size
     self.kept = lender

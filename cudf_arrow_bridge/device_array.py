@@ -177,10 +177,9 @@ class DeviceArray(TensorProtocols):
         ValueError, OverflowError
             As in `to_arrow_device`.
         """
-        capsule = as_capsule(requested)
-        if capsule is None or self._exporter is None:
+        if requested is None or self._exporter is None:
             return self
-        return self._exporter(capsule)
+        return self._exporter(as_capsule(requested))
 
     @property
     def device_type(self) -> DeviceType:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pylibcudf as plc
@@ -111,7 +111,7 @@ class ExportOptions(NamedTuple):
     managed_as_cuda: bool
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Exporter:
     """What is exported, and can be exported again the way that another consumer asks for."""
 
@@ -127,7 +127,7 @@ class _Exporter:
         return _PartExporter(array, schema, self.how)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _PartExporter:
     """A child of an exported array, which is imported to be exported in another way."""
 
@@ -168,7 +168,7 @@ def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
         return Parts("column", [obj], obj.size(), Description([ColumnMetadata()], {}))
     if isinstance(obj, plc.Table):
         columns = obj.columns()
-        return Parts("table", columns, obj.num_rows(), _unnamed(types_of(columns)), (obj,))
+        return Parts("table", columns, obj.num_rows(), _unnamed(columns), (obj,))
     if is_cudf(obj):
         parts: Parts = load_frames().disassemble(obj, preserve_index, stream)
         return parts
@@ -181,10 +181,17 @@ def is_cudf(obj: Any) -> bool:
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-@lru_cache(maxsize=64)
-def _unnamed(types: bytes) -> Description:
+_unnamed_known: Recent[bytes, Description] = Recent()
+
+
+def _unnamed(columns: Sequence[plc.Column]) -> Description:
     """Describe a table that has only its columns' types: the core names the fields by position."""
-    return Description([], {})
+    types = types_of(columns)
+    description = _unnamed_known.find(types.__eq__)
+    if description is None:
+        description = Description([], {})
+        _unnamed_known.add(types, description)
+    return description
 
 
 def _parts_of_source(source: Source, stream: Stream, kind: Kind | None = None) -> Parts:
@@ -219,7 +226,7 @@ class _SourceKey:
 _known: Recent[_SourceKey, Description] = Recent()
 
 
-def _description_of(source: Source, kind: Kind, columns: list[plc.Column]) -> Description:
+def _description_of(source: Source, kind: Kind, columns: Sequence[plc.Column]) -> Description:
     # The batches of a stream come one by one, each with a schema of its own.
     key = _SourceKey(source.schema_capsule, kind, types_of(columns))
     description = _known.find(key.equals)

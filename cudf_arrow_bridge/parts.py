@@ -16,7 +16,7 @@ from .sources import Kind
 __all__ = ["Description", "Parts"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Description:
     """What is said of columns beside their data. Whatever is alike in all of it shares one.
 
@@ -39,7 +39,7 @@ class Description:
     schema: Schema | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Parts:
     """A cuDF object taken apart.
 

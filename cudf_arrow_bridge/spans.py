@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._columns import array_interface
+from ._columns import HeldSpan
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["HostSpan", "view_host"]
 
 
-class HostSpan:
-    """A contiguous NumPy array in the shape of pylibcudf's ``Span``.
+class HostSpan(HeldSpan):
+    """A contiguous NumPy array as a span.
 
     Parameters
     ----------
@@ -25,18 +25,10 @@ class HostSpan:
         The memory; it lives as long as the span.
     """
 
-    __slots__ = ("_array", "ptr", "size")
-
     def __init__(self, array: NDArray[Any]) -> None:
         if not array.flags.c_contiguous:
             raise ValueError("a span needs contiguous memory")
-        self._array = array
-        self.ptr: int = array.ctypes.data
-        self.size: int = array.nbytes
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return array_interface(self.ptr, self.size)
+        super().__init__(array.ctypes.data, array.nbytes, array)
 
 
 def view_host(owner: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from libc.stdint cimport uintptr_t
+from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
+from pylibcudf.libcudf.column.column_view cimport column_view
+
+
+cdef class Span:
+    cdef readonly uintptr_t ptr
+    cdef readonly size_t size
+    cdef object __weakref__
+
+
+cdef int add_view(vector[column_view]& views, Column column) except -1
