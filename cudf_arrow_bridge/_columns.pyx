@@ -7,7 +7,7 @@ from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.gpumemoryview cimport gpumemoryview
 from pylibcudf.libcudf.column.column_view cimport column_view
-from pylibcudf.libcudf.types cimport bitmask_type, data_type
+from pylibcudf.libcudf.types cimport bitmask_type, data_type, size_type, type_id
 
 
 cdef class Span:
@@ -76,7 +76,7 @@ cdef int add_view(vector[column_view]& views, Column column) except -1:
     return 0
 
 
-def rebuild(Column column not None, take, list children) -> Column:
+cpdef Column rebuild(Column column, take, list children):
     """Make a column of the same rows, with other children.
 
     Parameters
@@ -96,13 +96,24 @@ def rebuild(Column column not None, take, list children) -> Column:
     made._data = None if column._data is None else take(column._data)
     made._mask = None if column._mask is None else take(column._mask)
     made._children = children
-    made._num_children = len(children)
+    made._num_children = <size_type>len(children)
     return made
 
 
-def rebuild_all(Column column not None, take) -> Column:
+cpdef Column rebuild_all(Column column, take):
     """Make a column of the same rows, its children's buffers taken likewise."""
-    return rebuild(column, take, [rebuild_all(child, take) for child in column._children])
+    return rebuild(column, take, [rebuild_all(<Column?>child, take) for child in column._children])
+
+
+def main_span(Column column not None):
+    """Return the memory that tells a level of a column from others: offsets, or else data.
+
+    None where there are no rows, and for a struct, which has none of its own.
+    """
+    cdef type_id id = column._data_type.c_obj.id()
+    if id == type_id.STRING or id == type_id.LIST:
+        return (<Column?>column._children[0])._data if column._children else None
+    return column._data
 
 
 cdef int add_types(vector[int32_t]& types, Column column) except -1:

@@ -20,7 +20,7 @@ from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
-from ._columns import HeldSpan
+from ._columns import HeldSpan, main_span
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
@@ -34,8 +34,8 @@ __all__ = [
     "make_series",
     "note_on_column",
     "note_on_memory",
-    "noted_on_column",
     "noted_on_memory",
+    "notes_of",
     "share",
 ]
 
@@ -147,36 +147,46 @@ def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
 
 
 def note_on_column(column: ColumnBase, note: Any) -> None:
-    """Attach something to a column.
+    """Attach something to a column, for where it has no memory to carry it.
 
     It stays with this very column: whatever cuDF computes from it is another one, without.
     """
     column._cudf_arrow_bridge = (column.dtype, note)
 
 
-def noted_on_column(column: ColumnBase) -> Any:
-    """Return what was attached to a column, None if cuDF has made something else of it."""
-    dtype, note = getattr(column, "_cudf_arrow_bridge", (None, None))
-    # cuDF changes a column in place by giving it another's dtype and data.
-    return note if dtype is column.dtype else None
-
-
 def note_on_memory(column: plc.Column, note: Any) -> None:
     """Attach something to the memory of one level of a column, for all columns that share it."""
-    buffer = _main_buffer(column)
+    buffer = main_span(column)
     if buffer is not None:
         buffer.owner._cudf_arrow_bridge = note
 
 
-def noted_on_memory(column: plc.Column) -> tuple[bool, Any]:
-    """Return whether one level of a column has memory, and what was attached to it, if anything."""
-    buffer = _main_buffer(column)
-    return buffer is not None, getattr(getattr(buffer, "owner", None), "_cudf_arrow_bridge", None)
+def noted_on_memory(column: plc.Column, otherwise: Any) -> Any:
+    """Return what was attached to the memory of one level of a column, if anything.
+
+    Parameters
+    ----------
+    column
+        The level.
+    otherwise
+        What to return of a level without memory of its own: of a struct, or where there are no
+        rows.
+    """
+    buffer = main_span(column)
+    return otherwise if buffer is None else getattr(buffer.owner, "_cudf_arrow_bridge", None)
 
 
-def _main_buffer(column: plc.Column) -> Any:
-    """Return the offsets of a string or list column, the data of any other, None without rows."""
-    if column.type().id() in (plc.TypeId.STRING, plc.TypeId.LIST):
-        children = column.children()
-        return children[0].data() if children else None
-    return column.data()
+def notes_of(columns: Sequence[ColumnBase]) -> dict[int, Any]:
+    """Return, by position, what was attached to columns: to their memory, else to themselves."""
+    found = {}
+    for position, column in enumerate(columns):
+        buffer = main_span(column.plc_column)
+        if buffer is not None:
+            note = getattr(buffer.owner, "_cudf_arrow_bridge", None)
+        else:
+            dtype, note = getattr(column, "_cudf_arrow_bridge", (None, None))
+            # cuDF changes a column in place by giving it another's dtype and data.
+            note = note if dtype is column.dtype else None
+        if note is not None:
+            found[position] = note
+    return found

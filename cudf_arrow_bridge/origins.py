@@ -8,13 +8,13 @@ computes is new memory, and leaves as what cuDF made of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pylibcudf as plc
 from cudf.core.column import ColumnBase
 
-from ._cudf_private import note_on_column, note_on_memory, noted_on_column, noted_on_memory
+from ._cudf_private import note_on_column, note_on_memory, notes_of
 from .metadata import (
     BRIDGE_KEY,
     EXTENSION_METADATA,
@@ -24,7 +24,7 @@ from .metadata import (
     storage,
 )
 
-__all__ = ["lasting_metadata", "origin_of", "recall", "remember"]
+__all__ = ["lasting_metadata", "recall", "recall_all", "remember"]
 
 _TIMESTAMP = pa.timestamp("s").id
 #: Types that cuDF has itself, with nothing below them.
@@ -80,22 +80,12 @@ def _arrow_children(column: plc.Column) -> list[plc.Column]:
 
 def recall(column: ColumnBase) -> pa.Field | None:
     """Return the field that a column came with, if it is still what it was."""
-    return origin_of(column.plc_column, noted_on_column(column))
+    return recall_all([column]).get(0)
 
 
-def origin_of(column: plc.Column, inherited: pa.Field | None) -> pa.Field | None:
-    """Return the field that one level of a column came with.
-
-    Parameters
-    ----------
-    column
-        The level.
-    inherited
-        What to believe of a level without memory of its own: of a struct, or where there are no
-        rows.
-    """
-    has_memory, field = noted_on_memory(column)
-    return field if has_memory else inherited
+def recall_all(columns: Sequence[ColumnBase]) -> dict[int, pa.Field]:
+    """Return, by position, the fields that columns came with; most came with none worth a note."""
+    return notes_of(columns)
 
 
 def lasting_metadata(field: pa.Field) -> Mapping[bytes, bytes]:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ._columns import rebuild, rebuild_all
-from ._cudf_private import category_values, share
+from ._cudf_private import category_values, noted_on_memory, share
 from .dtypes import element_dtype, field_dtypes, interval_dtype
 from .metadata import EXTENSION_METADATA, EXTENSION_NAME, ColumnMetadata, child_fields, storage
-from .origins import lasting_metadata, origin_of, recall
+from .origins import lasting_metadata, recall
 
 __all__ = ["outgoing"]
 
@@ -72,7 +72,7 @@ def _outgoing(
         return _interval(column, *interval, name, below)
     if (element := element_dtype(dtype)) is not None:
         offsets, values = column.children()
-        came = origin_of(values, below[0] if below else None)
+        came = noted_on_memory(values, below[0] if below else None)
         values, field = outgoing(values, element[1], came.name if came else element[0], came)
         return (
             rebuild(column, share, [rebuild(offsets, share, []), values]),
@@ -104,7 +104,7 @@ def _children(
     children = column.children()
     inherited = below if len(below) == len(children) else [None] * len(children)
     pairs = [
-        outgoing(child, dtype, str(name), origin_of(child, field))
+        outgoing(child, dtype, str(name), noted_on_memory(child, field))
         for child, (name, dtype), field in zip(children, dtypes.items(), inherited, strict=True)
     ]
     return [child for child, _ in pairs], tuple(field for _, field in pairs)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ._columns import types_of
 from .layout import Index, Kind
-from .origins import recall
+from .origins import recall_all
 from .parts import Description
 from .recent import Recent
 
@@ -47,9 +47,9 @@ class Shape:
     dtypes, types
         Of all columns, those of the index included: in cuDF and in libcudf.
     origins
-        The field that each came from, None for most.
+        The fields that some came from, by position.
     nullable
-        Whether each is to be marked so.
+        Whether each of these is to be marked so.
     """
 
     kind: Kind
@@ -58,8 +58,8 @@ class Shape:
     rows: tuple[Any, ...] | None
     dtypes: tuple[Any, ...]
     types: bytes
-    origins: tuple[pa.Field | None, ...]
-    nullable: tuple[bool, ...]
+    origins: dict[int, pa.Field]
+    nullable: list[bool]
 
     @classmethod
     def of(
@@ -70,15 +70,13 @@ class Shape:
         if not all(map(_is_plain, names if rows is None else (*names, *rows.names))):
             return None
         dtypes = tuple([column.dtype for column in columns])
-        if any(isinstance(dtype, _OPEN) for dtype in dtypes):
+        if any(issubclass(kind, _OPEN) for kind in set(map(type, dtypes))):
             return None
-        origins = tuple([recall(column) for column in columns])
-        nullable = tuple(
-            [
-                origin is None or origin.nullable or column.null_count > 0
-                for origin, column in zip(origins, columns, strict=True)
-            ]
-        )
+        origins = recall_all(columns)
+        nullable = [
+            field.nullable or columns[position].null_count > 0
+            for position, field in origins.items()
+        ]
         types = types_of([column.plc_column for column in columns])
         index = None if rows is None else (*rows.names, _ends(rows.range))
         return cls(kind, labels, names, index, dtypes, types, origins, nullable)
@@ -91,7 +89,8 @@ class Shape:
             and self.nullable == other.nullable
             and (self.kind, self.names, self.rows) == (other.kind, other.names, other.rows)
             and _same_labels(self.labels, other.labels)
-            and all(map(_same_field, self.origins, other.origins))
+            and self.origins.keys() == other.origins.keys()
+            and all(map(_same_field, self.origins.values(), other.origins.values()))
         )
 
 
@@ -125,7 +124,5 @@ def _same_labels(one: pd.Index, other: pd.Index) -> bool:
     return plain and type(one) is type(other) and one.dtype == other.dtype and one.equals(other)
 
 
-def _same_field(one: pa.Field | None, other: pa.Field | None) -> bool:
-    if one is None or other is None:
-        return one is other
+def _same_field(one: pa.Field, other: pa.Field) -> bool:
     return one is other or one.equals(other, check_metadata=True)

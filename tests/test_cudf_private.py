@@ -117,36 +117,56 @@ def test_codes_dtype_and_category_values(count, name):
     assert addresses(found.plc_column) == addresses(values.plc_column)
 
 
+def struct(**fields):
+    made = to_plc(pa.array([fields]))
+    return private.make_column(made, cudf.StructDtype(dict.fromkeys(fields, "int64")))
+
+
 def test_a_note_stays_with_a_column_until_it_is_another():
-    made = plain()
-    assert private.noted_on_column(made) is None
+    made = struct(a=1)
+    assert private.notes_of([made]) == {}
     private.note_on_column(made, "note")
-    assert private.noted_on_column(made) == "note"
+    assert private.notes_of([made]) == {0: "note"}
     frame = private.make_frame([made], pd.Index(["a"]), None)
-    assert private.noted_on_column(frame._data["a"]) == "note"
-    other = private.make_column(to_plc(INTS.cast("float64")), np.dtype("float64"))
-    made._mimic_inplace(other, inplace=True)
-    assert private.noted_on_column(made) is None
+    assert private.notes_of([frame._data["a"]]) == {0: "note"}
+    made._mimic_inplace(struct(b=1), inplace=True)
+    assert private.notes_of([made]) == {}
 
 
 def test_a_note_stays_with_memory():
     words = private.make_column(to_plc(pa.array([["a"], ["b"]])), cudf.ListDtype("str"))
     strings = words.plc_column.children()[1]
-    assert private.noted_on_memory(words.plc_column) == (True, None)
+    assert private.noted_on_memory(words.plc_column, "otherwise") is None
     private.note_on_memory(words.plc_column, "list")
     private.note_on_memory(strings, "string")
-    part = private.make_column(
-        cut_column(words.plc_column, [(1, 1)], lambda *_: 0), words.dtype
-    ).plc_column
-    assert private.noted_on_memory(part) == (True, "list")
-    assert private.noted_on_memory(part.children()[1]) == (True, "string")
-    assert private.noted_on_memory(plain().plc_column) == (True, None)
+    column = private.make_column(cut_column(words.plc_column, [(1, 1)], lambda *_: 0), words.dtype)
+    part = column.plc_column
+    assert private.noted_on_memory(part, "otherwise") == "list"
+    assert private.noted_on_memory(part.children()[1], "otherwise") == "string"
+    assert private.noted_on_memory(plain().plc_column, "otherwise") is None
 
 
 def test_what_has_no_memory_takes_no_note():
-    struct = private.make_column(to_plc(pa.array([{"a": 1}])), cudf.StructDtype({"a": "int64"}))
-    private.note_on_memory(struct.plc_column, "struct")
-    assert private.noted_on_memory(struct.plc_column) == (False, None)
+    column = struct(a=1).plc_column
+    private.note_on_memory(column, "struct")
+    assert private.noted_on_memory(column, None) is None
+    assert private.noted_on_memory(column, "otherwise") == "otherwise"
+
+
+def test_notes_of_columns():
+    noted, bare, both = plain(), plain(), plain()
+    private.note_on_memory(noted.plc_column, "memory")
+    private.note_on_column(bare, "column")
+    private.note_on_memory(both.plc_column, "memory")
+    private.note_on_column(both, "column")
+    fields = struct(a=1)
+    private.note_on_column(fields, "column")
+    # What cuDF has computed has memory of its own, and the column's own note says nothing of it.
+    assert private.notes_of([noted, bare, both, plain(), fields]) == {
+        0: "memory",
+        2: "memory",
+        4: "column",
+    }
 
 
 def test_compatible_timezone():
