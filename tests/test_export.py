@@ -190,3 +190,18 @@ def test_other_libraries_arrays_leave_under_their_own_names():
         base = samples.values(type_, samples.MANY, "some" if type_.num_fields == 0 else "none")
         exported = bridge.to_arrow_device(DeviceOnly(base))
         assert_same(read(exported), base)
+
+
+def test_memory_that_pylibcudf_views():
+    """The spans that pylibcudf's own columns have; nested, masked and without data."""
+    base = pa.array([["a", None], None, ["b"]])
+
+    def viewed(column):
+        spans = (column.data(), column.null_mask())
+        data, mask = (span and plc.gpumemoryview(span) for span in spans)
+        children = [viewed(child) for child in column.children()]
+        size, null_count, offset = column.size(), column.null_count(), column.offset()
+        return plc.Column(column.type(), size, data, mask, null_count, offset, children)
+
+    column = samples.column_of(base, [(1, 2)])
+    assert_same(read(bridge.to_arrow_device(viewed(column))), base.slice(1, 2))
