@@ -4,7 +4,7 @@
 from cuda.bindings.cyruntime cimport cudaStream_t
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
-from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
 from libcpp.utility cimport move
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column, column_contents
@@ -18,13 +18,11 @@ from cudf_arrow_bridge cimport _core
 from cudf_arrow_bridge._core cimport unique_schema
 from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
 from cudf_arrow_bridge._columns cimport Span
-from cudf_arrow_bridge._interpreter cimport (
-    ends_interpreter,
-    enter_interpreter,
-    leave_interpreter,
-)
+from cudf_arrow_bridge._interpreter cimport drop_share
 from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
 from cudf_arrow_bridge._schema cimport Schema
+
+ctypedef const void const_void
 
 
 cdef class Lender:
@@ -34,15 +32,7 @@ cdef class Lender:
     cdef object kept
 
     def __dealloc__(self):
-        cdef bint entered = enter_interpreter()
-        if entered or ends_interpreter():
-            # The producer's release may take time, or the GIL for an owner of its own.
-            with nogil:
-                self.owner.reset()
-        else:
-            new shared_ptr[const void](move(self.owner))  # leaked, as spans do
-        if entered:
-            leave_interpreter()
+        drop_share(self.owner)
 
 
 cdef class ImportedSpan(Span):
@@ -51,21 +41,13 @@ cdef class ImportedSpan(Span):
     rmm's own `DeviceBuffer` needs a driver; this needs none. Freeing it may release the producer.
     """
 
-    cdef unique_ptr[device_buffer] buffer
+    #: Of a `device_buffer`; none of what is borrowed.
+    cdef shared_ptr[const void] owner
     cdef object kept
 
     def __dealloc__(self):
-        if self.buffer.get() == NULL:
-            return  # borrowed
-        cdef bint entered = enter_interpreter()
-        if entered or ends_interpreter():
-            # The producer's release may take time, or the GIL for an owner of its own.
-            with nogil:
-                self.buffer.reset()
-        else:
-            self.buffer.release()  # leaked: this thread may end at any moment
-        if entered:
-            leave_interpreter()
+        if self.owner.get() != NULL:
+            drop_share(self.owner)
 
 
 cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
@@ -74,7 +56,9 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
     cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
     self.ptr = <uintptr_t>buffer.get().data()
     self.size = buffer.get().size()
-    self.buffer = move(buffer)
+    cdef shared_ptr[device_buffer] owner
+    owner.reset(buffer.release())
+    self.owner = static_pointer_cast[const_void, device_buffer](owner)
     self.kept = kept
     return self
 

@@ -8,6 +8,7 @@ import atexit
 
 from cpython.ref cimport PyObject
 from libcpp.memory cimport shared_ptr
+from libcpp.utility cimport move
 
 from cudf_arrow_bridge cimport _core
 
@@ -40,9 +41,19 @@ cdef void leave_interpreter() noexcept nogil:
     interpreter_gate.leave()
 
 
-cdef bint ends_interpreter() noexcept nogil:
-    """Whether this is the thread that the interpreter ends on, and has begun to."""
-    return interpreter_gate.closed_here()
+cdef void drop_share(shared_ptr[const void]& owner) noexcept:
+    """Drop a share of what a producer is to release, which may take time, or the GIL.
+
+    On a thread that the interpreter has left behind it is leaked: that may end at any moment.
+    """
+    cdef bint entered = interpreter_gate.enter()
+    if entered or interpreter_gate.closed_here():
+        with nogil:
+            owner.reset()
+    else:
+        new shared_ptr[const void](move(owner))
+    if entered:
+        interpreter_gate.leave()
 
 
 def _interpreter_is_going():

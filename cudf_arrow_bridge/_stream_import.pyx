@@ -3,7 +3,7 @@
 
 import errno
 
-from libcpp.memory cimport unique_ptr
+from libcpp.memory cimport shared_ptr, static_pointer_cast
 from libcpp.utility cimport move
 
 from cudf_arrow_bridge cimport _core
@@ -14,12 +14,10 @@ from cudf_arrow_bridge._capsules cimport (
     stream_from_capsule,
 )
 from cudf_arrow_bridge._core cimport array_stream_reader, shared_schema, unique_device_array
-from cudf_arrow_bridge._interpreter cimport (
-    ends_interpreter,
-    enter_interpreter,
-    leave_interpreter,
-)
+from cudf_arrow_bridge._interpreter cimport drop_share
 from cudf_arrow_bridge._schema cimport Schema
+
+ctypedef const void const_void
 
 
 def _exception_of(int code, message) -> Exception:
@@ -36,7 +34,7 @@ def _exception_of(int code, message) -> Exception:
 cdef class StreamReader:
     """A stream that was taken over from its capsule, of device arrays or of host arrays."""
 
-    cdef unique_ptr[array_stream_reader] reader
+    cdef shared_ptr[array_stream_reader] reader
     cdef readonly object notes
 
     def __init__(self, capsule):
@@ -85,12 +83,7 @@ cdef class StreamReader:
             self.reader.get().reset()
 
     def __dealloc__(self):
-        cdef bint entered = enter_interpreter()
-        if entered or ends_interpreter():
-            # The producer's release may take time, or the GIL for an owner of its own.
-            with nogil:
-                self.reader.reset()
-        else:
-            self.reader.release()  # leaked: this thread may end at any moment
-        if entered:
-            leave_interpreter()
+        cdef shared_ptr[const void] owner
+        owner = static_pointer_cast[const_void, array_stream_reader](self.reader)
+        self.reader.reset()
+        drop_share(owner)

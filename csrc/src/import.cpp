@@ -27,17 +27,23 @@ ArrowArray const& live_array(ArrowDeviceArray const* array, column_path const& p
   return array->array;
 }
 
+/// What an import is called with, beside the types that the schema stands for.
+struct import_call {
+  ArrowDeviceArray* array;
+  import_options const& options;
+  column_path const& path;
+  cuda::stream_ref stream;
+  rmm::device_async_resource_ref mr;
+};
+
 /// Nothing in the array is followed before this has passed.
-void validate(detail::parsed_tree const& types,
-              ArrowDeviceArray const* array,
-              import_options const& options,
-              column_path const& path)
+void validate(detail::parsed_tree const& types, import_call const& call)
 {
-  detail::validate(types, live_array(array, path), path);
-  if (array->device_type == ARROW_DEVICE_CPU) {
-    detail::validate_offsets(types, array->array, path);
-    if (options.validate == validation::full) {
-      detail::validate_values(types, array->array, path);
+  detail::validate(types, live_array(call.array, call.path), call.path);
+  if (call.array->device_type == ARROW_DEVICE_CPU) {
+    detail::validate_offsets(types, call.array->array, call.path);
+    if (call.options.validate == validation::full) {
+      detail::validate_values(types, call.array->array, call.path);
     }
   }
 }
@@ -57,94 +63,65 @@ imported_column import_rows(detail::parsed_tree const& types,
   return result;
 }
 
-imported_column import_column(detail::parsed_tree const& types,
-                              ArrowDeviceArray* array,
-                              import_options const& options,
-                              column_path const& path,
-                              cuda::stream_ref stream,
-                              rmm::device_async_resource_ref mr)
+imported_column import_column(detail::parsed_tree const& types, import_call const& call)
 {
-  validate(types, array, options, path);
-  auto const source = detail::open_source(types, array, false, options, path, stream, mr);
-  return import_rows(types, source.root, 0, source.root.length, source, options, path);
+  validate(types, call);
+  auto const source =
+    detail::open_source(types, call.array, false, call.options, call.path, call.stream, call.mr);
+  return import_rows(types, source.root, 0, source.root.length, source, call.options, call.path);
 }
 
 /// Calls `take` with each field's types, array and path, and with the source of all. The batch's
 /// own offset and length are each column's.
 template <typename Take>
-cudf::size_type take_fields(detail::parsed_tree const& types,
-                            ArrowDeviceArray* array,
-                            import_options const& options,
-                            column_path const& path,
-                            cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr,
-                            Take&& take)
+cudf::size_type take_fields(detail::parsed_tree const& types, import_call const& call, Take&& take)
 {
-  validate(types, array, options, path);
+  validate(types, call);
   if (types.type.layout != detail::array_layout::validity) {
-    fail_invalid(path,
+    fail_invalid(call.path,
                  "the Arrow type '" + std::string{types.type.row->arrow} +
                    "' found, a struct expected: import it with kind=\"column\"");
   }
-  auto const source = detail::open_source(types, array, true, options, path, stream, mr);
+  auto const source =
+    detail::open_source(types, call.array, true, call.options, call.path, call.stream, call.mr);
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const& field = types.children[i];
-    take(field, *source.root.children[i], column_path{path, field.schema->name}, source);
+    take(field, *source.root.children[i], column_path{call.path, field.schema->name}, source);
   }
   return static_cast<cudf::size_type>(source.root.length);
 }
 
-imported_table import_table(detail::parsed_tree const& types,
-                            ArrowDeviceArray* array,
-                            import_options const& options,
-                            column_path const& path,
-                            cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr)
+imported_table import_table(detail::parsed_tree const& types, import_call const& call)
 {
   auto result = imported_table{};
   result.columns.reserve(types.children.size());
   result.num_rows = take_fields(
-    types,
-    array,
-    options,
-    path,
-    stream,
-    mr,
-    [&](auto const& field, auto const& child, auto const& field_path, auto const& source) {
-      result.columns.push_back(import_rows(
-        field, child, source.root.offset, source.root.length, source, options, field_path));
+    types, call, [&](auto const& field, auto const& child, auto const& path, auto const& source) {
+      auto const offset = source.root.offset;
+      auto const length = source.root.length;
+      result.columns.push_back(
+        import_rows(field, child, offset, length, source, call.options, path));
     });
   return result;
 }
 
-borrowed_table borrow_table(detail::parsed_tree const& types,
-                            ArrowDeviceArray* array,
-                            import_options const& options,
-                            column_path const& path,
-                            cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr)
+borrowed_table borrow_table(detail::parsed_tree const& types, import_call const& call)
 {
   auto result = borrowed_table{};
   result.columns.reserve(types.children.size());
   result.num_rows = take_fields(
-    types,
-    array,
-    options,
-    path,
-    stream,
-    mr,
-    [&](auto const& field, auto const& child, auto const& field_path, auto const& source) {
+    types, call, [&](auto const& field, auto const& child, auto const& path, auto const& source) {
       auto const offset = source.root.offset;
       auto const length = source.root.length;
       if (result.owner == nullptr) {
         result.owner = std::make_shared<detail::foreign_share>(source.share.copy());
       }
-      auto borrowed = detail::borrow_rows(field, child, offset, length, source.where, field_path);
+      auto borrowed = detail::borrow_rows(field, child, offset, length, source.where, path);
       if (borrowed) {
         result.columns.push_back(std::move(*borrowed));
       } else {
         result.columns.emplace_back().imported =
-          import_rows(field, child, offset, length, source, options, field_path);
+          import_rows(field, child, offset, length, source, call.options, path);
       }
     });
   return result;
@@ -197,7 +174,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
   auto const top   = column_path{};
   auto const path  = column_path{top, name_of(schema)};
   auto const types = detail::parse_types(schema, &live_array(array, path), path);
-  return import_column(types, array, options, path, stream, mr);
+  return import_column(types, {array, options, path, stream, mr});
 }
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
@@ -209,7 +186,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return import_table(types, array, options, top, stream, mr);
+  return import_table(types, {array, options, top, stream, mr});
 }
 
 borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
@@ -221,7 +198,7 @@ borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return borrow_table(types, array, options, top, stream, mr);
+  return borrow_table(types, {array, options, top, stream, mr});
 }
 
 struct array_importer::state {
@@ -244,7 +221,7 @@ imported_column array_importer::column(ArrowDeviceArray* array,
                                        rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import_column(state_->types, array, options, state_->path, stream, mr);
+  return import_column(state_->types, {array, options, state_->path, stream, mr});
 }
 
 imported_table array_importer::table(ArrowDeviceArray* array,
@@ -253,7 +230,7 @@ imported_table array_importer::table(ArrowDeviceArray* array,
                                      rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import_table(state_->types, array, options, state_->top, stream, mr);
+  return import_table(state_->types, {array, options, state_->top, stream, mr});
 }
 
 borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
@@ -262,7 +239,7 @@ borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
                                             rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return cudf_arrow_bridge::borrow_table(state_->types, array, options, state_->top, stream, mr);
+  return cudf_arrow_bridge::borrow_table(state_->types, {array, options, state_->top, stream, mr});
 }
 
 }  // namespace cudf_arrow_bridge
