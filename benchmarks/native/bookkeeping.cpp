@@ -92,6 +92,14 @@ bookkeeping::bookkeeping(int num_columns)
                                           shared->stream,
                                           bridge::host_memory_resource());
   };
+  jobs_["borrow"] = [shared, floor] {
+    auto array = floor();
+    (void)bridge::borrow_arrow_device_table(*shared->c_schema.get(),
+                                            array.get(),
+                                            bridge::import_options{},
+                                            shared->stream,
+                                            bridge::host_memory_resource());
+  };
   jobs_["import floor"] = [floor] {
     auto array = floor();
     (void)import_floor(*array.get());
