@@ -27,6 +27,7 @@ _STYLES = {
     "export by schema": ("#8250df", "v", "-"),
     "export floor": ("#1a7f37", "", "--"),
     "import": ("#bc4c00", "o", "-"),
+    "borrow": ("#bf8700", "v", "-"),
     "import floor": ("#bc4c00", "", "--"),
 }
 _PANELS_ACROSS = 3

@@ -162,6 +162,7 @@ def test_only_chooses_cases():
     assert "import" not in printed
 
 
+JOBS = ("export", "export by schema", "import", "borrow")
 CORE = [
     {
         "job": job,
@@ -170,7 +171,7 @@ CORE = [
         "floor": {"median_ns": 10.0 * columns, "quartiles_ns": [9.0 * columns, 11.0 * columns]},
     }
     for columns in (1, 1000)
-    for job in ("export", "export by schema", "import")
+    for job in JOBS
 ]
 
 
@@ -194,7 +195,7 @@ def test_every_series_is_drawn(result):
     lines = {line.get_label(): line.get_ydata().tolist() for line in core.get_lines()}
     ours, floor = [0.03, 30], [0.01, 10]
     assert lines == {
-        **dict.fromkeys(("export", "export by schema", "import"), ours),
+        **dict.fromkeys(JOBS, ours),
         **dict.fromkeys(("export floor", "import floor"), floor),
     }
 
