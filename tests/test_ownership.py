@@ -189,6 +189,25 @@ def test_what_was_only_converted_is_released_at_once():
     assert read(bridge.to_arrow_device(column)).to_pylist() == [True, False] * 50
 
 
+@pytest.mark.parametrize("converted_first", [True, False])
+def test_a_converted_column_of_a_batch_keeps_its_own_memory_alone(converted_first):
+    """Numbers are borrowed, strings adopted; bools are converted, and outlive the producer."""
+    flags = [True, False] * 50  # no mask, which would be shared
+    arrays = [pa.array(flags), pa.array(range(100)), pa.array(["x"] * 100)]
+    producer = Producer(pa.record_batch(arrays, ["flags", "numbers", "words"]))
+    converted, *shared = bridge.from_arrow_device(producer, to="pylibcudf").columns()
+    if converted_first:
+        own = weakref.ref(converted.data())
+        del converted
+        assert own() is None
+    while shared:
+        assert producer.releases == 0
+        shared.pop()
+    assert producer.releases == 1
+    if not converted_first:
+        assert read(bridge.to_arrow_device(converted)).to_pylist() == flags
+
+
 def test_a_capsule_never_imported_is_released_once():
     producer = Producer(STRUCT)
     producer.drop()
