@@ -8,6 +8,7 @@ from pylibcudf.column cimport Column
 from pylibcudf.gpumemoryview cimport gpumemoryview
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport bitmask_type, data_type, size_type, type_id
+from pylibcudf.table cimport Table
 
 
 cdef class Span:
@@ -74,6 +75,15 @@ cdef int add_view(vector[column_view]& views, Column column) except -1:
         move(children),
     )
     return 0
+
+
+def table_of(columns, size_type num_rows) -> Table:
+    """Make a table of columns that are known to have so many rows."""
+    # Filled in rather than called: the constructor would look at each column again.
+    cdef Table made = Table.__new__(Table)
+    made._columns = tuple(columns)
+    made._num_rows = num_rows
+    return made
 
 
 cpdef Column rebuild(Column column, take, list children):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pylibcudf as plc
 
+from ._columns import table_of
 from ._frames_loader import load_frames
 from ._import import ArrayImporter
 from ._schema import Schema
@@ -74,8 +75,7 @@ def _one(column: plc.Column) -> Brought:
 
 
 def _table(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Table:
-    # Given a number of rows, pylibcudf compares it with every column's.
-    return plc.Table(columns) if columns else plc.Table(columns, num_rows)
+    return table_of(columns, num_rows)
 
 
 def _column(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Column:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pylibcudf as plc
 
+from ._columns import table_of
 from ._frames_loader import load_frames
 from ._tensor import import_dlpack, import_memory, is_dlpack_capsule
 from .residency import DeviceType
@@ -172,7 +173,7 @@ def _assemble(
     if to == "pylibcudf":
         if not is_table:
             return columns[0]
-        return plc.Table(columns) if columns else plc.Table(columns, num_rows)
+        return table_of(columns, num_rows)
     frames = load_frames()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     if not is_table:
