@@ -206,6 +206,9 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         int64_t data_size
         const void* mask
         int64_t mask_size
+        const void* offsets
+        int64_t offsets_size
+        data_type offsets_type
         imported_column imported
 
     cdef cppclass borrowed_table:

@@ -64,6 +64,8 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
 
 
 cdef ImportedSpan borrow(const void* memory, size_t size, Lender lender):
+    if size == 0:
+        return None
     cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
     self.ptr = <uintptr_t>memory
     self.size = size
@@ -110,11 +112,21 @@ cdef Column wrap_borrowed(_core.borrowed_column& borrowed, Lender lender):
     self._offset = borrowed.offset
     self._null_count = borrowed.null_count
     self._data = borrow(borrowed.data, borrowed.data_size, lender)
-    self._mask = (
-        None if borrowed.mask == NULL else borrow(borrowed.mask, borrowed.mask_size, lender)
-    )
+    self._mask = borrow(borrowed.mask, borrowed.mask_size, lender)
     self._children = []
     self._num_children = 0
+    if borrowed.offsets != NULL:
+        self._children.append(wrap_offsets(borrowed, lender))
+        self._num_children = 1
+    return self
+
+
+cdef Column wrap_offsets(_core.borrowed_column& borrowed, Lender lender):
+    cdef Column self = Column.__new__(Column)
+    self._data_type = wrap_type(borrowed.offsets_type)
+    self._size = borrowed.offset + borrowed.size + 1
+    self._data = borrow(borrowed.offsets, borrowed.offsets_size, lender)
+    self._children = []
     return self
 
 

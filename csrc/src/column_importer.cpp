@@ -4,6 +4,7 @@
 #include "adopt.hpp"
 #include "convert_host.hpp"
 #include "layouts.hpp"
+#include "sanitize.hpp"
 #include "validate.hpp"
 
 #include <cudf/utilities/error.hpp>
@@ -170,6 +171,55 @@ column_parts import_parts(column_importer const& importer,
   throw cudf::logic_error{"no such layout"};
 }
 
+/// Whether libcudf reads the producer's own buffers, alignment aside.
+bool can_be_borrowed(parsed_type const& type)
+{
+  if (type.row->on_import != crossing::zero_copy) { return false; }
+  switch (type.layout) {
+    case array_layout::fixed: return cudf::is_fixed_width(type.column);
+    case array_layout::string32:
+    case array_layout::string64: return type.column.id() == cudf::type_id::STRING;
+    default: return false;
+  }
+}
+
+bool borrow_values(import_level const& level, placement const& where, borrowed_column& result)
+{
+  auto const width = level.type().element_bits / 8;
+  result.data =
+    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
+  result.data_size = level.rows.storage_size() * width;
+  return is_aligned(result.data, width, where);
+}
+
+bool borrow_strings(import_level const& level, placement const& where, borrowed_column& result)
+{
+  auto const width = offset_width(level.type().layout);
+  auto const end   = level.rows.storage_begin() + level.rows.storage_size();
+  result.offsets =
+    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
+  result.offsets_size = (level.rows.storage_size() + 1) * width;
+  result.offsets_type = cudf::data_type{width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32};
+  if (!is_aligned(result.offsets, width, where)) { return false; }
+  result.data_size = read_offset(level.array.buffers[1], end, width, where.host, where.stream);
+  check_string_data(result.data_size, level.array.buffers[2], level.path);
+  result.data = level.array.buffers[2];
+  return true;
+}
+
+/// All that is borrowed, rows before the first one that arrived included.
+cudf::column_view storage_of(borrowed_column const& borrowed)
+{
+  auto const rows = borrowed.view();
+  return {rows.type(),
+          rows.offset() + rows.size(),
+          rows.head<void>(),
+          rows.null_mask(),
+          rows.null_count(),
+          0,
+          {rows.child_begin(), rows.child_end()}};
+}
+
 }  // namespace
 
 std::unique_ptr<cudf::column> column_importer::column(import_level const& level) const
@@ -231,30 +281,28 @@ std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
                                            std::int64_t begin,
                                            std::int64_t size,
                                            placement const& where,
+                                           bool sanitize,
                                            column_path const& path)
 {
-  auto const& type = types.type;
-  if (type.layout != array_layout::fixed || type.row->on_import != crossing::zero_copy ||
-      !cudf::is_fixed_width(type.column) || size == 0) {
-    return {};
-  }
-  auto const rows  = choose_rows(types, array, begin, size, where);
-  auto const width = type.element_bits / 8;
-  auto const* first =
-    static_cast<std::byte const*>(array.buffers[1]) + rows.storage_begin() * width;
-  if (!is_aligned(first, width, where)) { return {}; }
+  if (size == 0 || !can_be_borrowed(types.type)) { return {}; }
+  auto const rows = choose_rows(types, array, begin, size, where);
   check_rows(rows.storage_size(), path);
   auto const mask = find_mask(array, rows, where);
   if (!mask.is_on_word()) { return {}; }
-  return borrowed_column{.type       = type.column,
-                         .offset     = static_cast<cudf::size_type>(rows.skew),
-                         .size       = static_cast<cudf::size_type>(rows.size),
-                         .null_count = mask.null_count,
-                         .data       = first,
-                         .data_size  = rows.storage_size() * width,
-                         .mask       = mask.first(),
-                         .mask_size  = bytes_for_bits(mask.bits.size),
-                         .imported   = {}};
+  auto result        = borrowed_column{};
+  result.type        = types.type.column;
+  result.offset      = static_cast<cudf::size_type>(rows.skew);
+  result.size        = static_cast<cudf::size_type>(rows.size);
+  result.null_count  = mask.null_count;
+  result.mask        = mask.first();
+  result.mask_size   = bytes_for_bits(mask.bits.size);
+  auto const level   = import_level{types, array, rows, path};
+  auto const strings = types.type.layout != array_layout::fixed;
+  if (!(strings ? borrow_strings(level, where, result) : borrow_values(level, where, result))) {
+    return {};
+  }
+  if (sanitize && strings && needs_emptying(storage_of(result), where)) { return {}; }
+  return result;
 }
 
 }  // namespace cudf_arrow_bridge::detail

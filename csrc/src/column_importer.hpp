@@ -131,9 +131,10 @@ imported_column import_rows(parsed_tree const& types,
                             column_path const& path);
 
 /**
- * @brief Finds the rows of a flat column where the producer has them.
+ * @brief Finds the rows of a column of flat values or strings where the producer has them.
  *
- * Takes what `import_rows` takes, but no share: whoever borrows keeps the producer's struct.
+ * Takes what `import_rows` takes, but no share: whoever borrows keeps the producer's struct. With
+ * `sanitize`, null strings that are not empty are not for borrowing.
  *
  * @return Nothing if libcudf could not use them there: they are to be imported
  */
@@ -142,6 +143,7 @@ std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
                                            std::int64_t begin,
                                            std::int64_t size,
                                            placement const& where,
+                                           bool sanitize,
                                            column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -116,7 +116,8 @@ borrowed_table borrow_table(detail::parsed_tree const& types, import_call const&
       if (result.owner == nullptr) {
         result.owner = std::make_shared<detail::foreign_share>(source.share.copy());
       }
-      auto borrowed = detail::borrow_rows(field, child, offset, length, source.where, path);
+      auto borrowed = detail::borrow_rows(
+        field, child, offset, length, source.where, call.options.sanitize, path);
       if (borrowed) {
         result.columns.push_back(std::move(*borrowed));
       } else {
@@ -159,7 +160,17 @@ cudf::table_view imported_table::view() const { return view_of(*this); }
 cudf::column_view borrowed_column::view() const
 {
   if (imported.storage != nullptr) { return imported.view(); }
-  return {type, size, data, static_cast<cudf::bitmask_type const*>(mask), null_count, offset, {}};
+  auto children = std::vector<cudf::column_view>{};
+  if (offsets != nullptr) {
+    children.emplace_back(offsets_type, offset + size + 1, offsets, nullptr, 0);
+  }
+  return {type,
+          size,
+          data,
+          static_cast<cudf::bitmask_type const*>(mask),
+          null_count,
+          offset,
+          std::move(children)};
 }
 
 cudf::table_view borrowed_table::view() const { return view_of(*this); }

@@ -100,13 +100,6 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
   return opened.close();
 }
 
-bool needs_emptying(cudf::column_view const& column, placement const& where)
-{
-  if (!has_null_lists_or_strings(column)) { return false; }
-  if (where.host) { return host::has_nonempty_nulls(column); }
-  return !has_null_column(column) && device::has_nonempty_nulls(column, where);
-}
-
 std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
                                               placement const& where)
 {
@@ -125,6 +118,13 @@ std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> colu
 }
 
 }  // namespace
+
+bool needs_emptying(cudf::column_view const& column, placement const& where)
+{
+  if (!has_null_lists_or_strings(column)) { return false; }
+  if (where.host) { return host::has_nonempty_nulls(column); }
+  return !has_null_column(column) && device::has_nonempty_nulls(column, where);
+}
 
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, placement const& where)
 {

@@ -30,6 +30,9 @@ namespace cudf_arrow_bridge::detail {
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
                                        placement const& where);
 
+/// Whether strings or lists have null rows that are not empty: `sanitize` would copy them.
+bool needs_emptying(cudf::column_view const& column, placement const& where);
+
 /// A mask and how many rows it says are null.
 struct counted_mask {
   rmm::device_buffer mask;

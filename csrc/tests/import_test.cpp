@@ -318,19 +318,22 @@ rows table_rows(Table const& table, shape const& type)
   return result;
 }
 
-rows batch_rows(std::size_t size, int null_percent)
+rows random_rows(shape const& type, std::size_t size, int null_percent)
 {
   auto random = engine{3};
   auto result = rows(size);
   for (auto& row : result) {
     auto items = rows{};
-    for (auto const& field : batch_type.children) {
+    for (auto const& field : type.children) {
       items.push_back(sample(field, random, null_percent));
     }
     row = {std::move(items)};
   }
   return result;
 }
+
+rows batch_rows(std::size_t size, int null_percent)
+{ return random_rows(batch_type, size, null_percent); }
 
 TEST(ImportTable, AppliesTheBatchsOffsetToItsColumns)
 {
@@ -418,18 +421,10 @@ TEST(BorrowTable, TakesWhatImportsTake)
   for (auto const& shapes : {foreign_shapes(), view_shapes()}) {
     type.children.insert(type.children.end(), shapes.begin(), shapes.end());
   }
-  auto random = engine{5};
   for (auto const& slices : slice_cases) {
     for (auto const null_percent : {0, 30, 100}) {
       SCOPED_TRACE(std::to_string(slices.top.before) + ", " + std::to_string(slices.below.before));
-      auto values = rows(50);
-      for (auto& row : values) {
-        auto items = rows{};
-        for (auto const& field : type.children) {
-          items.push_back(sample(field, random, null_percent));
-        }
-        row = {std::move(items)};
-      }
+      auto const values = random_rows(type, 50, null_percent);
       for (auto const count_nulls : {true, false}) {
         tracked source{produce(type, values, slices_of(slices, count_nulls))};
         {
@@ -444,52 +439,80 @@ TEST(BorrowTable, TakesWhatImportsTake)
   }
 }
 
-TEST(BorrowTable, MakesNoColumnsOfFlatValues)
+TEST(BorrowTable, MakesNoColumnsOfFlatValuesAndStrings)
 {
-  auto const type = struct_of({flat("int32"), flat("string"), flat("bool8"), flat("decimal64")});
-  auto values     = rows(70);
-  auto random     = engine{7};
-  for (auto& row : values) {
-    auto items = rows{};
-    for (auto const& field : type.children) { items.push_back(sample(field, random, 30)); }
-    row = {std::move(items)};
-  }
+  auto const type   = struct_of({flat("int32"), flat("string"), flat("bool8"), flat("decimal64")});
+  auto const values = random_rows(type, 70, 30);
   tracked source{produce(type, values)};
   auto const fields =
     std::vector<ArrowArray*>{source.array->array.children, source.array->array.children + 4};
-  auto const held   = [&](std::size_t field, int buffer) { return fields[field]->buffers[buffer]; };
-  auto const before = std::vector<void const*>{held(0, 0), held(0, 1), held(3, 0), held(3, 1)};
-  auto table        = borrow_table(type, source.array);
-  EXPECT_EQ(
-    (std::vector<void const*>{
-      table.columns[0].mask, table.columns[0].data, table.columns[3].mask, table.columns[3].data}),
-    before);
-  EXPECT_EQ(table.columns[0].data_size, 70 * 4);
-  EXPECT_EQ(table.columns[0].mask_size, 9);
-  EXPECT_EQ(table.columns[3].data_size, 70 * 8);
-  for (auto const i : {0U, 3U}) { EXPECT_EQ(table.columns[i].imported.storage, nullptr); }
-  for (auto const i : {1U, 2U}) { EXPECT_NE(table.columns[i].imported.storage, nullptr); }
+  auto expected = std::vector<void const*>{};
+  for (auto const& [field, buffers] : {std::pair{0U, 2}, {1U, 3}, {3U, 2}}) {
+    expected.insert(expected.end(), fields[field]->buffers, fields[field]->buffers + buffers);
+  }
+  auto table           = borrow_table(type, source.array);
+  auto const& borrowed = table.columns;
+  EXPECT_EQ((std::vector<void const*>{borrowed[0].mask,
+                                      borrowed[0].data,
+                                      borrowed[1].mask,
+                                      borrowed[1].offsets,
+                                      borrowed[1].data,
+                                      borrowed[3].mask,
+                                      borrowed[3].data}),
+            expected);
+  EXPECT_EQ(borrowed[0].data_size, 70 * 4);
+  EXPECT_EQ(borrowed[0].mask_size, 9);
+  EXPECT_EQ(borrowed[1].offsets_size, 71 * 4);
+  EXPECT_EQ(borrowed[1].data_size, static_cast<std::int32_t const*>(expected[3])[70]);
+  EXPECT_EQ(borrowed[3].data_size, 70 * 8);
+  for (auto const i : {0U, 1U, 3U}) { EXPECT_EQ(borrowed[i].imported.storage, nullptr); }
+  EXPECT_NE(borrowed[2].imported.storage, nullptr);
 
   // Whoever goes last, the borrowed or the imported.
   table.owner.reset();
-  EXPECT_EQ(source.released, 0);
-  table.columns[1].imported.storage.reset();
   EXPECT_EQ(source.released, 0);
   table.columns[2].imported.storage.reset();
   EXPECT_EQ(source.released, 1);
 }
 
+TEST(BorrowTable, LeavesToImportsNullStringsThatAreNotEmpty)
+{
+  auto const type = struct_of({flat("string")});
+  auto const null = value{rows{value{}}};
+  auto const last = value{rows{value{std::string{"stays"}}}};
+  for (auto const sanitize : {true, false}) {
+    tracked source{produce(type, {null, value{rows{value{std::string{"goes"}}}}, last})};
+    auto& field      = *source.array->array.children[0];
+    field.null_count = -1;
+    *static_cast<std::uint8_t*>(const_cast<void*>(field.buffers[0])) = 0b100;
+    auto const table = borrow_arrow_device_table(*make_schema(type).get(),
+                                                 source.array.get(),
+                                                 {.sanitize = sanitize},
+                                                 stream(),
+                                                 host_memory_resource());
+    EXPECT_EQ(table.columns[0].imported.storage != nullptr, sanitize);
+    EXPECT_EQ(table_rows(table, type), (rows{null, null, last}));
+    auto const offsets = cudf::strings_column_view{table.view().column(0)}.offsets();
+    EXPECT_EQ(offsets.data<std::int32_t>()[2], sanitize ? 0 : 4);
+  }
+}
+
 TEST(BorrowTable, LeavesToImportsWhatStandsCrooked)
 {
-  auto const type   = struct_of({flat("int64")});
-  auto const values = rows{value{rows{number(1)}}, value{rows{number(2)}}, value{rows{number(3)}}};
+  auto const type   = struct_of({flat("int64"), flat("string")});
+  auto const values = random_rows(type, 3, 0);
   tracked source{produce(type, values)};
-  auto& field  = *source.array->array.children[0];
-  auto crooked = std::vector<std::byte>(25);
-  std::memcpy(crooked.data() + 1, field.buffers[1], 24);
-  field.buffers[1] = crooked.data() + 1;
-  auto const table = borrow_table(type, source.array);
-  EXPECT_NE(table.columns[0].imported.storage, nullptr);
+  auto const crooked = [](ArrowArray& field, std::size_t size) {
+    auto copy = std::vector<std::byte>(1 + size);
+    std::memcpy(copy.data() + 1, field.buffers[1], size);
+    field.buffers[1] = copy.data() + 1;
+    return copy;
+  };
+  auto* const* fields = source.array->array.children;
+  auto const numbers  = crooked(*fields[0], 3 * 8);
+  auto const offsets  = crooked(*fields[1], 4 * 4);
+  auto const table    = borrow_table(type, source.array);
+  for (auto const& column : table.columns) { EXPECT_NE(column.imported.storage, nullptr); }
   EXPECT_EQ(table_rows(table, type), values);
 }
 

@@ -69,7 +69,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
 };
 
 /**
- * @brief A flat column where the producer has it, or what had to be made of one.
+ * @brief A column of flat values or strings where the producer has it, or what had to be made of
+ * one.
  *
  * Borrowed rows are what a `cudf::column_view` says, and how large its buffers are.
  */
@@ -79,16 +80,20 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_column {
   cudf::size_type size{0};    ///< rows that arrived
   cudf::size_type null_count{0};
   void const* data{nullptr};
-  std::int64_t data_size{0};   ///< bytes
-  void const* mask{nullptr};   ///< null: no row is null
-  std::int64_t mask_size{0};   ///< bytes
-  imported_column imported{};  ///< with a storage: this is the column, and nothing is borrowed
+  std::int64_t data_size{0};       ///< bytes
+  void const* mask{nullptr};       ///< null: no row is null
+  std::int64_t mask_size{0};       ///< bytes
+  void const* offsets{nullptr};    ///< of strings, from the first row in the buffers on
+  std::int64_t offsets_size{0};    ///< bytes
+  cudf::data_type offsets_type{};  ///< INT32 or INT64
+  imported_column imported{};      ///< with a storage: this is the column, and nothing is borrowed
 
   /// @return A view of the rows that arrived; valid while the table's `owner` and `imported` live
   [[nodiscard]] cudf::column_view view() const;
 };
 
-/// A record batch of which flat columns are borrowed where they can be used as they are.
+/// A record batch of which flat columns and strings are borrowed where they can be used as they
+/// are.
 struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
   std::vector<borrowed_column> columns;
   cudf::size_type num_rows{0};  ///< rows, also where there is no column

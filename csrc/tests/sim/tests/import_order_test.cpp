@@ -3,6 +3,7 @@
 /// Imports wait, on the stream, for what the producer has not computed yet.
 #include "bridge_test.hpp"
 
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 
@@ -157,6 +158,38 @@ TEST_F(import_order, copies_keep_the_source_until_they_are_done)
   settle();
   EXPECT_EQ(source.released(), 1);
   expect_values(std::move(imported), {1, 2, 3, 4}, here.get());
+}
+
+TEST_F(import_order, last_offsets_are_read_after_the_event)
+{
+  auto const type   = struct_of({flat("string")});
+  auto const values = samples(type, 20, 0);
+  auto const size =
+    std::accumulate(values.begin(), values.end(), std::int64_t{0}, [](auto sum, value const& row) {
+      return sum + static_cast<std::int64_t>(row.items()[0].text().size());
+    });
+  for (auto const is_broken : {false, true}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const far    = lasting_stream{};
+      auto const here   = lasting_stream{};
+      auto const source = std::shared_ptr{column(type, values, far.get())};
+      auto const schema = schema_of(source->view());
+      auto array        = to_arrow(source, far.get()).to_arrow();
+      auto const borrow = [&] {
+        return borrow_arrow_device_table(
+          *schema.get(), array.get(), {}, cuda::stream_ref{here.get()}, pool_);
+      };
+      if (is_broken) {
+        synchronize(far.get());
+        auto* const offsets = const_cast<void*>(array->array.children[0]->buffers[1]);
+        static_cast<std::int32_t*>(offsets)[20] = -1;
+        EXPECT_THROW((void)borrow(), std::invalid_argument);
+      } else {
+        EXPECT_EQ(borrow().columns[0].data_size, size);
+      }
+    }
+  }
 }
 
 TEST_F(import_order, unknown_devices_are_named)

@@ -38,7 +38,7 @@ TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
 
 TEST_F(release_order, waits_for_the_stream_of_what_is_borrowed)
 {
-  auto const type   = struct_of({flat("int32"), flat("int64")});
+  auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, 20, 0);
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
