@@ -479,21 +479,26 @@ TEST(BorrowTable, LeavesToImportsNullStringsThatAreNotEmpty)
 {
   auto const type = struct_of({flat("string")});
   auto const null = value{rows{value{}}};
-  auto const last = value{rows{value{std::string{"stays"}}}};
+  auto const row  = [](std::string text) { return value{rows{value{std::move(text)}}}; };
   for (auto const sanitize : {true, false}) {
-    tracked source{produce(type, {null, value{rows{value{std::string{"goes"}}}}, last})};
-    auto& field      = *source.array->array.children[0];
-    field.null_count = -1;
-    *static_cast<std::uint8_t*>(const_cast<void*>(field.buffers[0])) = 0b100;
-    auto const table = borrow_arrow_device_table(*make_schema(type).get(),
-                                                 source.array.get(),
-                                                 {.sanitize = sanitize},
-                                                 stream(),
-                                                 host_memory_resource());
+    tracked source{produce(type, {row("before"), null, row("stays"), row("goes")})};
+    auto& batch               = source.array->array;
+    batch.offset              = 1;
+    batch.length              = 3;
+    auto& field               = *batch.children[0];
+    field.null_count          = -1;
+    auto* const mask          = const_cast<void*>(field.buffers[0]);
+    *static_cast<char*>(mask) = 0b0101;
+    auto const table          = borrow_arrow_device_table(*make_schema(type).get(),
+                                                          source.array.get(),
+                                                          {.sanitize = sanitize},
+                                                          stream(),
+                                                          host_memory_resource());
     EXPECT_EQ(table.columns[0].imported.storage != nullptr, sanitize);
-    EXPECT_EQ(table_rows(table, type), (rows{null, null, last}));
-    auto const offsets = cudf::strings_column_view{table.view().column(0)}.offsets();
-    EXPECT_EQ(offsets.data<std::int32_t>()[2], sanitize ? 0 : 4);
+    EXPECT_EQ(table_rows(table, type), (rows{null, row("stays"), null}));
+    auto const strings = cudf::strings_column_view{table.view().column(0)};
+    auto const* ends   = strings.offsets().data<std::int32_t>() + strings.offset() + 2;
+    EXPECT_EQ(ends[1] - ends[0], sanitize ? 0 : 4);
   }
 }
 
