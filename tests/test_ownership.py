@@ -191,7 +191,7 @@ def test_what_was_only_converted_is_released_at_once():
 
 @pytest.mark.parametrize("converted_first", [True, False])
 def test_a_converted_column_of_a_batch_keeps_its_own_memory_alone(converted_first):
-    """Numbers are borrowed, strings adopted; bools are converted, and outlive the producer."""
+    """Numbers and strings are borrowed; bools are converted, and outlive the producer."""
     flags = [True, False] * 50  # no mask, which would be shared
     arrays = [pa.array(flags), pa.array(range(100)), pa.array(["x"] * 100)]
     producer = Producer(pa.record_batch(arrays, ["flags", "numbers", "words"]))
