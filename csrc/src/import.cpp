@@ -164,13 +164,8 @@ cudf::column_view borrowed_column::view() const
   if (offsets != nullptr) {
     children.emplace_back(offsets_type, offset + size + 1, offsets, nullptr, 0);
   }
-  return {type,
-          size,
-          data,
-          static_cast<cudf::bitmask_type const*>(mask),
-          null_count,
-          offset,
-          std::move(children)};
+  return {
+    type, size, data, static_cast<cudf::bitmask_type const*>(mask), null_count, offset, children};
 }
 
 cudf::table_view borrowed_table::view() const { return view_of(*this); }
