@@ -22,17 +22,31 @@ _HEAD = """\
   the note names are made anew, by the CPU for host memory and by libcudf's algorithms for device
   memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
 - **waits for** is what an import of device memory has to read on the host before it can go on; "-"
-  means that it only enqueues. Imports of host memory wait for nothing.
+  means that it only enqueues. Imports of host memory wait for nothing, uploads to a GPU included
+  (but for those of more than 64 MiB).
 - **leaves as** is what a column that came in like this goes out as again, the frame's column too,
   as long as it is the same memory. A consumer can ask for each of these types of a column that
   holds the same libcudf type, with `requested_schema`; for views in host memory.
 
 Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
-nested column inside a word; then it alone is copied, one bit for each row. Nulls that the producer
-has not counted are counted, which on device memory waits. So does looking whether null strings and
-lists are empty, unless `sanitize=False` says that they are. Buffers that are not aligned for their
-type are copied. Rows may stand at any 64-bit offset; a column itself holds fewer than 2,147,483,647
+nested column inside a word, or it ends less than 64 bytes, as libcudf copies masks, before its
+allocation does; then it alone is copied, one bit for each row. Offsets of strings and lists are
+shared, unless they belong to row 0 of the array and the first one is not 0: libcudf takes it that
+it is, so they are counted anew. Buffers that are not aligned for their type are copied. Rows may stand at any 64-bit offset; a column itself holds fewer than 2,147,483,647
 rows, and so do the elements of a list column: more raise OverflowError, which names the way out.
+
+What an import waits for is read from device memory all at once: **one wait, whatever the number of
+columns**. Nulls that the producer has not counted are counted in it, and so are null strings and
+lists that are not empty and fields that are not null though their struct is, which
+`sanitize=False` says there are none of. There are more waits only
+
+- for slices of lists, or lists that don't refer to all of their child, if there are nulls or lists
+  among the elements: one for each level of lists, again for all columns together;
+- where `sanitize=True` finds something to rewrite: one or two for each column that it is found in;
+- for views, list views, run ends, and dictionaries that hold nulls or dictionaries: each on its own;
+- for masks of more than 2,147,483,647 rows in all, one for each so many;
+- with `copy=True`, for how many bytes strings and views take; with `validate="full"`, for a copy to
+  the host.
 
 Dictionaries are shared with any type of index and of values, but: null values are taken out, and
 the rows that refer to them become null (indices made, values copied); a dictionary of dictionaries

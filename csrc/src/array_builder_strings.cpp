@@ -123,7 +123,10 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   if (ends.last - base > most_bytes) {
     fail_too_large(ends.last - base, "ask for large_string", path);
   }
-  set_made(node, 1, narrow_offsets(first, size + 1, base, where_));
+  set_made(
+    node,
+    1,
+    rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, where_));
   return base;
 }
 
@@ -192,7 +195,9 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
     }
   }
   auto padded = pad_lists(view, size, where_);
-  if (used.size < rows.size) { padded = put_into_zeros(padded, before, rows.size * width, where_); }
+  if (used.size < rows.size) {
+    padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, where_);
+  }
   set_made(node, 1, std::move(padded));
 }
 

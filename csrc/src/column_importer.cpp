@@ -2,11 +2,14 @@
 #include "column_importer.hpp"
 
 #include "adopt.hpp"
+#include "allocation.hpp"
 #include "convert_host.hpp"
 #include "layouts.hpp"
+#include "offsets.hpp"
 #include "sanitize.hpp"
 #include "validate.hpp"
 
+#include <cudf/null_mask.hpp>
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 
@@ -29,6 +32,20 @@ bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
     if (has_mask_in_struct(types.children[i], *array.children[i])) { return true; }
   }
   return false;
+}
+
+/// Whether a column, or one below it that libcudf gives the same offset, has offsets of its rows.
+bool has_offsets_in_struct(parsed_tree const& types)
+{
+  switch (types.type.layout) {
+    case array_layout::offsets32:
+    case array_layout::offsets64:
+    case array_layout::string32:
+    case array_layout::string64: return true;
+    case array_layout::validity:
+      return std::any_of(types.children.begin(), types.children.end(), has_offsets_in_struct);
+    default: return false;
+  }
 }
 
 /// Rows before the ones that arrived are kept only where nothing is looked up for them.
@@ -83,46 +100,43 @@ bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_
   return true;
 }
 
-/**
- * @brief Chooses the rows to keep before the ones that arrived.
- *
- * libcudf reads masks in aligned words. A mask can be adopted from any word on, so the rows
- * between the start of the word and the first row that arrived are taken along; without a mask
- * every pointer moves freely and nothing is.
- */
-row_range choose_rows(parsed_tree const& types,
-                      ArrowArray const& array,
-                      std::int64_t begin,
-                      std::int64_t size,
-                      placement const& where)
+mask_range find_mask(import_level const& level, import_facts const& facts, placement const& where)
 {
-  auto const first = array.offset + begin;
-  auto const skew  = first % word_bits;
-  auto const fits  = size + skew < std::numeric_limits<cudf::size_type>::max();
-  auto const keep  = size > 0 && fits && has_mask_in_struct(types, array) &&
-                     !looks_up_rows(types, array) &&
-                     (!where.host || has_sound_offsets(types, array, {first - skew, skew}));
-  return {first, size, keep ? skew : 0};
-}
-
-mask_range find_mask(ArrowArray const& array, row_range const& rows, placement const& where)
-{
+  auto const& [types, array, rows, path] = level;
   if (!has_mask(array) || rows.size == 0) { return {}; }
-  auto const whole      = rows.begin == array.offset && rows.size == array.length;
-  auto const* bits      = array.buffers[0];
-  auto const null_count = whole && array.null_count > 0
-                            ? static_cast<cudf::size_type>(array.null_count)
-                            : count_nulls({bits, rows.begin, rows.size}, where);
-  if (null_count == 0) { return {}; }
-  return {{bits, rows.storage_begin(), rows.storage_size()}, null_count};
+  auto const whole = rows.begin == array.offset && rows.size == array.length;
+  auto const* bits = array.buffers[0];
+  auto const nulls = [&]() -> cudf::size_type {
+    if (whole && array.null_count > 0) { return static_cast<cudf::size_type>(array.null_count); }
+    auto const* known = facts.find(array, rows);
+    return known != nullptr && known->null_count
+             ? *known->null_count
+             : count_nulls({bits, rows.begin, rows.size}, where);
+  }();
+  if (nulls == 0) { return {}; }
+  return {{bits, rows.storage_begin(), rows.storage_size()}, nulls};
 }
 
-mask_buffer import_mask(column_importer const& importer, import_level const& level)
+/// libcudf copies masks in blocks of 64 bytes, past their last row. What there is behind that of a
+/// producer in host memory nobody can tell, and libcudf's copies don't read it there.
+bool can_read_mask(mask_range const& mask, placement const& where)
 {
-  auto const found = find_mask(level.array, level.rows, importer.where());
+  if (where.host || mask.null_count == 0) { return true; }
+  auto const size =
+    cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(mask.bits.size));
+  return !ends_before(mask.first(), size);
+}
+
+mask_buffer import_mask(column_importer const& importer,
+                        import_level const& level,
+                        import_facts const& facts)
+{
+  auto const& where = importer.where();
+  auto const found  = find_mask(level, facts, where);
   if (found.null_count == 0) { return {importer.no_buffer(), 0}; }
-  return {found.is_on_word() ? importer.take(found.first(), bytes_for_bits(found.bits.size))
-                             : copy_bits(found.bits, importer.where()),
+  return {found.is_on_word() && can_read_mask(found, where)
+            ? importer.take(found.first(), bytes_for_bits(found.bits.size))
+            : copy_bits(found.bits, where),
           found.null_count};
 }
 
@@ -192,18 +206,21 @@ bool borrow_values(import_level const& level, placement const& where, borrowed_c
   return is_aligned(result.data, width, where);
 }
 
-bool borrow_strings(import_level const& level, placement const& where, borrowed_column& result)
+bool borrow_strings(import_level const& level,
+                    import_facts const& facts,
+                    placement const& where,
+                    borrowed_column& result)
 {
-  auto const width = offset_width(level.type().layout);
-  auto const end   = level.rows.storage_begin() + level.rows.storage_size();
-  result.offsets =
-    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
+  auto const width    = offset_width(level.type().layout);
+  result.offsets      = first_offset(level);
   result.offsets_size = (level.rows.storage_size() + 1) * width;
   result.offsets_type = cudf::data_type{width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32};
   if (!is_aligned(result.offsets, width, where)) { return false; }
-  result.data_size = read_offset(level.array.buffers[1], end, width, where.host, where.stream);
-  check_string_data(result.data_size, level.array.buffers[2], level.path);
-  result.data = level.array.buffers[2];
+  auto const ends = find_ends(level, facts, where);
+  if (origin_of(level.type(), level.rows, ends) != 0) { return false; }
+  check_string_data(ends.last, level.array.buffers[2], level.path);
+  result.data_size = ends.last;
+  result.data      = level.array.buffers[2];
   return true;
 }
 
@@ -230,7 +247,7 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
     return std::make_unique<cudf::column>(
       level.type().column, size, no_buffer(), no_buffer(), size);
   }
-  auto masked = import_mask(*this, level);
+  auto masked = import_mask(*this, level, facts_);
   auto parts  = import_parts(*this, level, {masked.mask.data(), masked.null_count});
   if (parts.mask) { masked = std::move(*parts.mask); }
   return std::make_unique<cudf::column>(level.type().column,
@@ -240,6 +257,9 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
                                         masked.null_count,
                                         std::move(parts.children));
 }
+
+offset_ends column_importer::ends_of(import_level const& level) const
+{ return find_ends(level, facts_, where_); }
 
 rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) const
 { return adopt(share_.copy(), memory, size, where_.stream, where_.mr); }
@@ -262,33 +282,62 @@ std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
 bool has_mask(ArrowArray const& array)
 { return array.n_buffers > 0 && array.buffers[0] != nullptr && array.null_count != 0; }
 
+row_range choose_rows(parsed_tree const& types,
+                      ArrowArray const& array,
+                      std::int64_t begin,
+                      std::int64_t size,
+                      placement const& where)
+{
+  auto const first   = array.offset + begin;
+  auto const masked  = has_mask_in_struct(types, array);
+  auto const in_word = masked ? first % word_bits : 0;
+  // With a mask a whole word more; there are as many rows, as the first is at the start of a word.
+  auto const led  = in_word == 0 && first > 0 && has_offsets_in_struct(types);
+  auto const skew = led ? (masked ? word_bits : 1) : in_word;
+  auto const fits = size + skew < std::numeric_limits<cudf::size_type>::max();
+  auto const keep = size > 0 && skew > 0 && fits && !looks_up_rows(types, array) &&
+                    (!where.host || has_sound_offsets(types, array, {first - skew, skew}));
+  return {first, size, keep ? skew : 0};
+}
+
+row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows)
+{
+  if (type.layout == array_layout::fixed_lists) {
+    return {child.offset + rows.storage_begin() * type.list_size,
+            rows.storage_size() * type.list_size,
+            0};
+  }
+  // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
+  // before the ones that arrived are rows of the child like others, their nulls counted.
+  return {child.offset + rows.storage_begin(), rows.storage_size(), 0, rows.sliced};
+}
+
 imported_column import_rows(parsed_tree const& types,
                             ArrowArray const& array,
-                            std::int64_t begin,
-                            std::int64_t size,
+                            row_range const& rows,
                             foreign_share const& share,
                             placement const& where,
+                            import_facts const& facts,
                             column_path const& path)
 {
-  auto const rows = choose_rows(types, array, begin, size, where);
-  return {column_importer{share, where}.column({types, array, rows, path}),
+  return {column_importer{share, where, facts}.column({types, array, rows, path}),
           static_cast<cudf::size_type>(rows.skew),
           static_cast<cudf::size_type>(rows.size)};
 }
 
 std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
                                            ArrowArray const& array,
-                                           std::int64_t begin,
-                                           std::int64_t size,
+                                           row_range const& rows,
                                            placement const& where,
+                                           import_facts const& facts,
                                            bool sanitize,
                                            column_path const& path)
 {
-  if (size == 0 || !can_be_borrowed(types.type)) { return {}; }
-  auto const rows = choose_rows(types, array, begin, size, where);
+  if (rows.size == 0 || !can_be_borrowed(types.type)) { return {}; }
   check_rows(rows.storage_size(), path);
-  auto const mask = find_mask(array, rows, where);
-  if (!mask.is_on_word()) { return {}; }
+  auto const level = import_level{types, array, rows, path};
+  auto const mask  = find_mask(level, facts, where);
+  if (!mask.is_on_word() || !can_read_mask(mask, where)) { return {}; }
   auto result        = borrowed_column{};
   result.type        = types.type.column;
   result.offset      = static_cast<cudf::size_type>(rows.skew);
@@ -296,12 +345,14 @@ std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
   result.null_count  = mask.null_count;
   result.mask        = mask.first();
   result.mask_size   = bytes_for_bits(mask.bits.size);
-  auto const level   = import_level{types, array, rows, path};
   auto const strings = types.type.layout != array_layout::fixed;
-  if (!(strings ? borrow_strings(level, where, result) : borrow_values(level, where, result))) {
+  if (!(strings ? borrow_strings(level, facts, where, result)
+                : borrow_values(level, where, result))) {
     return {};
   }
-  if (sanitize && strings && needs_emptying(storage_of(result), where)) { return {}; }
+  auto const* known = facts.find(array, rows);
+  auto const clean  = known != nullptr && known->is_clean;
+  if (sanitize && strings && !clean && needs_emptying(storage_of(result), where)) { return {}; }
   return result;
 }
 

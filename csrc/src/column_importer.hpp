@@ -4,6 +4,7 @@
 #include "convert.hpp"
 #include "errors.hpp"
 #include "foreign_array.hpp"
+#include "import_facts.hpp"
 #include "parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
@@ -20,20 +21,6 @@ namespace cudf_arrow_bridge::detail {
 
 /// @return Whether an array has a mask that may mark nulls
 bool has_mask(ArrowArray const& array);
-
-/// Rows of an array that become a column: `skew` rows that nobody asked for stand before them.
-struct row_range {
-  std::int64_t begin;  ///< in the array's buffers, its own offset included
-  std::int64_t size;
-  std::int64_t skew;
-
-  [[nodiscard]] std::int64_t storage_begin() const { return begin - skew; }
-
-  [[nodiscard]] std::int64_t storage_size() const { return size + skew; }
-
-  [[nodiscard]] cudf::size_type num_rows() const
-  { return static_cast<cudf::size_type>(storage_size()); }
-};
 
 /// One level of what is imported: an array that has been validated, and which of its rows.
 struct import_level {
@@ -82,13 +69,17 @@ struct column_parts {
  */
 class column_importer {
  public:
-  column_importer(foreign_share const& share, placement const& where) : share_{share}, where_{where}
+  column_importer(foreign_share const& share, placement const& where, import_facts const& facts)
+    : share_{share}, where_{where}, facts_{facts}
   {
   }
 
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
   [[nodiscard]] placement const& where() const { return where_; }
+
+  /// As `find_ends`, with the importer's facts.
+  [[nodiscard]] offset_ends ends_of(import_level const& level) const;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
   { return rmm::device_buffer{0, where_.stream, where_.mr}; }
@@ -109,25 +100,45 @@ class column_importer {
  private:
   foreign_share const& share_;
   placement const& where_;
+  import_facts const& facts_;
 };
+
+/**
+ * @brief Chooses the rows to keep before the ones that are asked for.
+ *
+ * libcudf reads masks in aligned words. A mask can be adopted from any word on, so the rows
+ * between the start of the word and the first row that is asked for are taken along. So is one row
+ * at least before lists and strings, whose offsets can then be adopted whatever the first is.
+ *
+ * @param begin First row, counted without the array's own offset
+ */
+row_range choose_rows(parsed_tree const& types,
+                      ArrowArray const& array,
+                      std::int64_t begin,
+                      std::int64_t size,
+                      placement const& where);
+
+/// @return The rows of a child that make a column with the stored rows of its parent, where the
+///   parent's own say so: fields, and lists of a fixed size
+row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows);
 
 /**
  * @brief Makes an owning column of some rows of an array that has been validated.
  *
  * @param types Types that the array has been validated for
  * @param array Array that `share` keeps alive
- * @param begin First row, counted without the array's own offset
- * @param size Rows
+ * @param rows What `choose_rows` chose
  * @param share Share of the producer's struct; each adopted buffer takes one of its own
  * @param where Where the array's buffers are, and where converted ones go
+ * @param facts What is known of the contents; what is not is read, which waits for a device
  * @param path Names the column in errors
  */
 imported_column import_rows(parsed_tree const& types,
                             ArrowArray const& array,
-                            std::int64_t begin,
-                            std::int64_t size,
+                            row_range const& rows,
                             foreign_share const& share,
                             placement const& where,
+                            import_facts const& facts,
                             column_path const& path);
 
 /**
@@ -140,9 +151,9 @@ imported_column import_rows(parsed_tree const& types,
  */
 std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
                                            ArrowArray const& array,
-                                           std::int64_t begin,
-                                           std::int64_t size,
+                                           row_range const& rows,
                                            placement const& where,
+                                           import_facts const& facts,
                                            bool sanitize,
                                            column_path const& path);
 

@@ -5,6 +5,8 @@
 #include "convert_host.hpp"
 #include "read_back.hpp"
 
+#include <cudf/null_mask.hpp>
+
 #include <rmm/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -61,19 +63,23 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 { return where.host ? host::zeros(size, where) : device::zeros(size, where); }
 
-rmm::device_buffer put_into_zeros(rmm::device_buffer const& bytes,
+rmm::device_buffer no_valid_bits(cudf::size_type rows, placement const& where)
+{ return zeros(static_cast<std::int64_t>(cudf::bitmask_allocation_size_bytes(rows)), where); }
+
+rmm::device_buffer put_into_zeros(void const* bytes,
+                                  std::int64_t count,
                                   std::int64_t begin,
                                   std::int64_t size,
                                   placement const& where)
 {
-  auto result  = zeros(size, where);
-  auto* target = static_cast<std::byte*>(result.data()) + begin;
-  if (bytes.is_empty()) { return result; }
+  auto result      = zeros(size, where);
+  auto* target     = static_cast<std::byte*>(result.data()) + begin;
+  auto const taken = static_cast<std::size_t>(count);
+  if (taken == 0) { return result; }
   if (where.host) {
-    std::memcpy(target, bytes.data(), bytes.size());
+    std::memcpy(target, bytes, taken);
   } else {
-    RMM_CUDA_TRY(
-      cudaMemcpyAsync(target, bytes.data(), bytes.size(), cudaMemcpyDefault, where.stream.get()));
+    RMM_CUDA_TRY(cudaMemcpyAsync(target, bytes, taken, cudaMemcpyDefault, where.stream.get()));
   }
   return result;
 }
@@ -94,13 +100,13 @@ offset_ends read_ends(void const* offsets,
                     : device::read_ends(offsets, size, width, where);
 }
 
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
+rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
+                                  cudf::type_id to,
                                   placement const& where)
 {
-  return where.host ? host::narrow_offsets(offsets, count, base, where)
-                    : device::narrow_offsets(offsets, count, base, where);
+  return where.host ? host::rebase_offsets(offsets, base, to, where)
+                    : device::rebase_offsets(offsets, base, to, where);
 }
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)

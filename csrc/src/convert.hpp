@@ -77,8 +77,13 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 
-/// `size` bytes, of which some are copies, from byte `begin` on, and the others zeros.
-rmm::device_buffer put_into_zeros(rmm::device_buffer const& bytes,
+/// A mask of so many rows, all of them null, as long as libcudf's masks are.
+rmm::device_buffer no_valid_bits(cudf::size_type rows, placement const& where);
+
+/// `size` bytes, of which some are copies of `count` bytes, from byte `begin` on, and the others
+/// zeros.
+rmm::device_buffer put_into_zeros(void const* bytes,
+                                  std::int64_t count,
                                   std::int64_t begin,
                                   std::int64_t size,
                                   placement const& where);
@@ -99,10 +104,17 @@ offset_ends read_ends(void const* offsets,
                       std::int64_t width,
                       placement const& where);
 
-/// Offsets of 64 bits less `base`, as 32 bits.
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
+/// Some offsets where a producer has them, at any address.
+struct offset_range {
+  void const* first;
+  std::int64_t count;
+  cudf::type_id type;  ///< INT32 or INT64
+};
+
+/// Offsets less `base`, as INT32 or, if they are that already, INT64.
+rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
+                                  cudf::type_id to,
                                   placement const& where);
 
 /// 0, `step`, twice `step` and so on, as 32 bits.

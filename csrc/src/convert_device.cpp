@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_device.hpp"
 
+#include "aligned_bytes.hpp"
 #include "halves.hpp"
 #include "staging.hpp"
 
@@ -29,8 +30,11 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail::device {
 namespace {
@@ -50,6 +54,46 @@ aligned_mask align(bit_range const& range)
   return {
     aligned,
     static_cast<cudf::size_type>(crooked * 8) + static_cast<cudf::size_type>(range.begin % 8)};
+}
+
+/// Some masks side by side.
+struct joined_masks {
+  rmm::device_buffer bits;
+  std::vector<cudf::size_type> indices;  ///< the first bit of each range and the one behind it
+};
+
+/// As many ranges, the first ones, as have few enough bits for libcudf to number.
+joined_masks join(std::span<bit_range const> ranges, placement const& where)
+{
+  constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
+  constexpr auto most = std::int64_t{std::numeric_limits<cudf::size_type>::max()} / 8;
+  struct mask_copy {
+    std::byte const* source;
+    std::int64_t target;
+    std::int64_t size;
+  };
+  auto indices = std::vector<cudf::size_type>{};
+  auto copies  = std::vector<mask_copy>{};
+  auto size    = std::int64_t{0};
+  for (auto const& [bits, begin, rows] : ranges) {
+    auto const skip   = begin % 8;
+    auto const needed = bytes_for_bits(skip + rows);
+    auto const padded = (needed + step - 1) / step * step;
+    if (size + padded > most) { break; }
+    indices.push_back(static_cast<cudf::size_type>(size * 8 + skip));
+    indices.push_back(static_cast<cudf::size_type>(size * 8 + skip + rows));
+    copies.push_back({static_cast<std::byte const*>(bits) + begin / 8, size, needed});
+    size += padded;
+  }
+  auto result = device::zeros(size, where);
+  for (auto const& [source, target, bytes] : copies) {
+    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(result.data()) + target,
+                                 source,
+                                 static_cast<std::size_t>(bytes),
+                                 cudaMemcpyDefault,
+                                 where.stream.get()));
+  }
+  return {std::move(result), std::move(indices)};
 }
 
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
@@ -82,7 +126,13 @@ rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
 rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
 {
   auto const mask = align(range);
-  auto const end  = mask.begin + static_cast<cudf::size_type>(range.size);
+  if (mask.begin == 0) {
+    // libcudf would copy whole blocks of 64 bytes, which the producer need not have.
+    auto const size = cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(range.size));
+    return put_into_zeros(
+      mask.words, bytes_for_bits(range.size), 0, static_cast<std::int64_t>(size), where);
+  }
+  auto const end = mask.begin + static_cast<cudf::size_type>(range.size);
   return cudf::copy_bitmask(mask.words, mask.begin, end, where.stream, where.mr);
 }
 
@@ -91,6 +141,25 @@ cudf::size_type count_nulls(bit_range const& range, placement const& where)
   auto const mask = align(range);
   auto const end  = mask.begin + static_cast<cudf::size_type>(range.size);
   return cudf::null_count(mask.words, mask.begin, end, where.stream);
+}
+
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where)
+{
+  // libcudf counts in any number of ranges of one mask at once, so the masks become one.
+  auto result = std::vector<cudf::size_type>{};
+  result.reserve(ranges.size());
+  while (result.size() < ranges.size()) {
+    auto const left   = ranges.subspan(result.size());
+    auto const joined = join(left, where);
+    if (joined.indices.empty()) {
+      result.push_back(device::count_nulls(left.front(), where));
+      continue;
+    }
+    auto const counts = cudf::segmented_null_count(
+      static_cast<cudf::bitmask_type const*>(joined.bits.data()), joined.indices, where.stream);
+    result.insert(result.end(), counts.begin(), counts.end());
+  }
+  return result;
 }
 
 bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
@@ -173,18 +242,20 @@ rmm::device_buffer combine(cudf::binary_operator operation,
     cudf::binary_operation(left, right, operation, cudf::data_type{to}, where.stream, where.mr));
 }
 
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
+rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
+                                  cudf::type_id to,
                                   placement const& where)
 {
-  using cudf::type_id;
-  auto const view   = flat_view(type_id::INT64, count, offsets);
-  auto const narrow = cudf::data_type{type_id::INT32};
-  if (base == 0) { return take_data(cudf::cast(view, narrow, where.stream, where.mr)); }
-  auto const bases = constant(base, count, where);
-  return take_data(cudf::binary_operation(
-    view, bases->view(), cudf::binary_operator::SUB, narrow, where.stream, where.mr));
+  auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
+  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, where};
+  auto const view   = flat_view(offsets.type, offsets.count, copied.data());
+  auto const result = cudf::data_type{to};
+  if (base == 0) { return take_data(cudf::cast(view, result, where.stream, where.mr)); }
+  auto const bases = offsets.type == cudf::type_id::INT64
+                       ? constant(base, offsets.count, where)
+                       : constant(static_cast<std::int32_t>(base), offsets.count, where);
+  return combine(cudf::binary_operator::SUB, view, bases->view(), to, where);
 }
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)

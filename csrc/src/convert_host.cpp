@@ -4,6 +4,7 @@
 #include "halves.hpp"
 #include "host_access.hpp"
 
+#include <cudf/null_mask.hpp>
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -14,13 +15,13 @@
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-/// Of libcudf's offsets, and of the words in which it reads masks, which are allocated whole.
-constexpr std::int64_t word_bytes = 4;
+constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
 
+/// Whole blocks, as libcudf allocates and copies masks, and as Arrow recommends.
 rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
 {
-  auto const size = (bytes_for_bits(bits) + word_bytes - 1) / word_bytes * word_bytes;
-  return host::zeros(size, where);
+  auto const size = cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits));
+  return host::zeros(static_cast<std::int64_t>(size), where);
 }
 
 template <typename T>
@@ -201,22 +202,28 @@ offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width
           read_integer(static_cast<std::byte const*>(offsets) + size * width, width)};
 }
 
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
+rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
+                                  cudf::type_id to,
                                   placement const& where)
 {
-  auto result = allocate(count * word_bytes, where);
-  auto* out   = static_cast<std::int32_t*>(result.data());
-  for (std::int64_t i = 0; i < count; ++i) {
-    out[i] = static_cast<std::int32_t>(load<std::int64_t>(offsets, i) - base);
-  }
-  return result;
+  return with_integer(offsets.type, [&](auto source) {
+    return with_integer(to, [&](auto wanted) {
+      using found  = decltype(source);
+      using result = decltype(wanted);
+      auto rebased = allocate(offsets.count * std::int64_t{sizeof(result)}, where);
+      auto index   = std::int64_t{0};
+      for (auto& offset : values_of<result>(rebased)) {
+        offset = static_cast<result>(load<found>(offsets.first, index++) - base);
+      }
+      return rebased;
+    });
+  });
 }
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
 {
-  auto result = allocate(count * word_bytes, where);
+  auto result = allocate(count * offset_bytes, where);
   auto* out   = static_cast<std::int32_t*>(result.data());
   for (std::int64_t i = 0; i < count; ++i) { out[i] = static_cast<std::int32_t>(i * step); }
   return result;

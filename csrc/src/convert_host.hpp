@@ -23,9 +23,9 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
 std::int64_t read_integer(void const* source, std::int64_t width);
 offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width);
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
+rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
+                                  cudf::type_id to,
                                   placement const& where);
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where);
 

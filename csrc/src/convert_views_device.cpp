@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "aligned_bytes.hpp"
 #include "convert_views.hpp"
 #include "read_back.hpp"
 
@@ -36,35 +37,15 @@ namespace {
 using cudf::size_type;
 using cudf::type_id;
 
-/// Memory, copied only if a kernel could not read it at its address.
-class aligned_bytes {
- public:
-  aligned_bytes(void const* bytes, std::int64_t size, std::size_t alignment, placement const& where)
-    : copy_{0, where.stream, where.mr}, first_{bytes}
-  {
-    if (reinterpret_cast<std::uintptr_t>(bytes) % alignment == 0) { return; }
-    copy_  = copy_bytes(bytes, size, where);
-    first_ = copy_.data();
-  }
-
-  [[nodiscard]] void const* data() const { return first_; }
-
- private:
-  rmm::device_buffer copy_;
-  void const* first_;
-};
-
-/// Values of a fixed-width type, likewise.
+/// Values of a fixed-width type, copied only if a kernel could not read them at their address.
 class aligned_values {
  public:
   aligned_values(
     type_id type, void const* values, std::int64_t begin, size_type size, placement const& where)
     : type_{type},
       size_{size},
-      bytes_{static_cast<std::byte const*>(values) + begin * width(),
-             size * width(),
-             cudf::size_of(type_),
-             where}
+      bytes_{
+        static_cast<std::byte const*>(values) + begin * width(), size * width(), width(), where}
   {
   }
 

@@ -187,9 +187,8 @@ class gatherer {
     null_count = static_cast<size_type>(
       std::count_if(map.begin(), map.end(), [&](size_type row) { return is_null(source, row); }));
     if (null_count == 0) { return none(); }
-    auto const words = (std::ssize(map) + 31) / 32;
-    auto result      = zeros(words * 4, where_);
-    auto const bits  = values_of<std::uint32_t>(result);
+    auto result     = no_valid_bits(static_cast<size_type>(map.size()), where_);
+    auto const bits = values_of<std::uint32_t>(result);
     for (std::size_t i = 0; i < map.size(); ++i) {
       if (!is_null(source, map[i])) { bits[i / 32] |= 1U << (i % 32); }
     }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "column_importer.hpp"
 #include "errors.hpp"
+#include "import_survey.hpp"
 #include "nvtx.hpp"
 #include "parsed_type.hpp"
 #include "sanitize.hpp"
 #include "source_array.hpp"
+#include "upload_columns.hpp"
 #include "validate.hpp"
 #include "validate_values.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,16 +53,51 @@ void validate(detail::parsed_tree const& types, import_call const& call)
   }
 }
 
-imported_column import_rows(detail::parsed_tree const& types,
-                            ArrowArray const& array,
-                            std::int64_t begin,
-                            std::int64_t size,
-                            detail::source_array const& source,
-                            import_options const& options,
-                            column_path const& path)
+/// A column to be made: some rows of an array and what they are.
+struct planned_column {
+  detail::parsed_tree const& types;
+  ArrowArray const& array;
+  column_path path;
+  detail::row_range rows;
+};
+
+/// What is uploaded keeps nothing before the rows that are asked for.
+planned_column plan_column(detail::parsed_tree const& types,
+                           ArrowArray const& array,
+                           column_path const& path,
+                           std::int64_t begin,
+                           std::int64_t size,
+                           detail::source_array const& source)
 {
-  auto result = detail::import_rows(types, array, begin, size, source.share, source.where, path);
-  if (options.sanitize) {
+  auto const rows = source.to_upload ? detail::row_range{array.offset + begin, size, 0}
+                                     : detail::choose_rows(types, array, begin, size, source.where);
+  return {types, array, path, rows};
+}
+
+/// What the columns of an import are made of. Stays where it is.
+struct import_plan {
+  import_plan(detail::parsed_tree const& types, import_call const& call)
+    : source{detail::open_source(types, call.array, call.options, call.path, call.stream, call.mr)}
+  {
+  }
+
+  import_plan(import_plan const&)            = delete;
+  import_plan& operator=(import_plan const&) = delete;
+  ~import_plan()                             = default;
+
+  detail::source_array source;
+  detail::import_facts facts;  ///< of device memory; host memory is looked at when its turn comes
+};
+
+imported_column make_column(planned_column const& planned,
+                            import_plan const& plan,
+                            import_options const& options)
+{
+  auto const& [types, array, path, rows] = planned;
+  auto const& source                     = plan.source;
+  auto result =
+    detail::import_rows(types, array, rows, source.share, source.where, plan.facts, path);
+  if (options.sanitize && !detail::is_clean(types, array, rows, plan.facts)) {
     result.storage = detail::sanitize(std::move(result.storage), source.where);
   }
   return result;
@@ -66,65 +106,133 @@ imported_column import_rows(detail::parsed_tree const& types,
 imported_column import_column(detail::parsed_tree const& types, import_call const& call)
 {
   validate(types, call);
-  auto const source =
-    detail::open_source(types, call.array, false, call.options, call.path, call.stream, call.mr);
-  return import_rows(types, source.root, 0, source.root.length, source, call.options, call.path);
+  auto plan          = import_plan{types, call};
+  auto const& root   = plan.source.root;
+  auto const planned = plan_column(types, root, call.path, 0, root.length, plan.source);
+  if (!plan.source.where.host) {
+    auto survey = detail::import_survey{call.options.sanitize, plan.source.where};
+    survey.add(types, root, planned.rows);
+    plan.facts = survey.run();
+  }
+  auto result = make_column(planned, plan, call.options);
+  if (plan.source.to_upload) {
+    auto* storage = &result.storage;
+    detail::upload_columns({&storage, 1}, call.stream, call.mr);
+  }
+  return result;
 }
 
-/// Calls `take` with each field's types, array and path, and with the source of all. The batch's
-/// own offset and length are each column's.
-template <typename Take>
-cudf::size_type take_fields(detail::parsed_tree const& types, import_call const& call, Take&& take)
+void check_is_struct(detail::parsed_tree const& types, column_path const& path)
 {
-  validate(types, call);
-  if (types.type.layout != detail::array_layout::validity) {
-    fail_invalid(call.path,
-                 "the Arrow type '" + std::string{types.type.row->arrow} +
-                   "' found, a struct expected: import it with kind=\"column\"");
-  }
-  auto const source =
-    detail::open_source(types, call.array, true, call.options, call.path, call.stream, call.mr);
+  if (types.type.layout == detail::array_layout::validity) { return; }
+  fail_invalid(path,
+               "the Arrow type '" + std::string{types.type.row->arrow} +
+                 "' found, a struct expected: import it with kind=\"column\"");
+}
+
+void check_no_null_rows(cudf::size_type null_count, column_path const& path)
+{
+  if (null_count == 0) { return; }
+  fail_invalid(path,
+               std::to_string(null_count) +
+                 " null rows found, none expected in a table: import it with kind=\"column\"");
+}
+
+/// Host memory is asked before the array is taken over.
+void check_host_rows(ArrowDeviceArray const& array,
+                     column_path const& path,
+                     cuda::stream_ref stream)
+{
+  auto const& root = array.array;
+  if (array.device_type != ARROW_DEVICE_CPU || !detail::has_mask(root)) { return; }
+  auto const on_host = detail::placement{true, stream, host_memory_resource()};
+  check_no_null_rows(detail::count_nulls({root.buffers[0], root.offset, root.length}, on_host),
+                     path);
+}
+
+/// One column of a table. The batch's own offset and length are each column's.
+planned_column plan_field(detail::parsed_tree const& types,
+                          std::size_t index,
+                          import_plan const& plan,
+                          import_call const& call)
+{
+  auto const& root  = plan.source.root;
+  auto const& field = types.children[index];
+  auto const path   = column_path{call.path, field.schema->name};
+  return plan_column(field, *root.children[index], path, root.offset, root.length, plan.source);
+}
+
+void find_facts_of_fields(detail::parsed_tree const& types,
+                          import_plan& plan,
+                          import_call const& call)
+{
+  if (plan.source.where.host) { return; }
+  auto survey = detail::import_survey{call.options.sanitize, plan.source.where};
+  survey.add_null_count(types, plan.source.root);
   for (std::size_t i = 0; i < types.children.size(); ++i) {
-    auto const& field = types.children[i];
-    take(field, *source.root.children[i], column_path{call.path, field.schema->name}, source);
+    auto const planned = plan_field(types, i, plan, call);
+    survey.add(planned.types, planned.array, planned.rows);
   }
-  return static_cast<cudf::size_type>(source.root.length);
+  plan.facts = survey.run();
+  check_no_null_rows(*plan.facts.find(plan.source.root)->null_count, call.path);
 }
 
 imported_table import_table(detail::parsed_tree const& types, import_call const& call)
 {
-  auto result = imported_table{};
+  validate(types, call);
+  check_is_struct(types, call.path);
+  check_host_rows(*call.array, call.path, call.stream);
+  auto plan = import_plan{types, call};
+  find_facts_of_fields(types, plan, call);
+  auto result     = imported_table{};
+  result.num_rows = static_cast<cudf::size_type>(plan.source.root.length);
   result.columns.reserve(types.children.size());
-  result.num_rows = take_fields(
-    types, call, [&](auto const& field, auto const& child, auto const& path, auto const& source) {
-      auto const offset = source.root.offset;
-      auto const length = source.root.length;
-      result.columns.push_back(
-        import_rows(field, child, offset, length, source, call.options, path));
-    });
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    result.columns.push_back(make_column(plan_field(types, i, plan, call), plan, call.options));
+  }
+  if (plan.source.to_upload) {
+    auto storages = std::vector<std::unique_ptr<cudf::column>*>{};
+    for (auto& column : result.columns) { storages.push_back(&column.storage); }
+    detail::upload_columns(storages, call.stream, call.mr);
+  }
+  return result;
+}
+
+/// What is uploaded is the caller's own.
+borrowed_table hold(imported_table&& table)
+{
+  auto result     = borrowed_table{};
+  result.num_rows = table.num_rows;
+  for (auto& column : table.columns) { result.columns.emplace_back().imported = std::move(column); }
   return result;
 }
 
 borrowed_table borrow_table(detail::parsed_tree const& types, import_call const& call)
 {
-  auto result = borrowed_table{};
+  validate(types, call);
+  if (call.array->device_type == ARROW_DEVICE_CPU && has_gpu()) {
+    return hold(import_table(types, call));
+  }
+  check_is_struct(types, call.path);
+  check_host_rows(*call.array, call.path, call.stream);
+  auto plan = import_plan{types, call};
+  find_facts_of_fields(types, plan, call);
+  auto const& source = plan.source;
+  auto result        = borrowed_table{};
+  result.num_rows    = static_cast<cudf::size_type>(source.root.length);
+  result.owner       = std::make_shared<detail::foreign_share>(source.share.copy());
   result.columns.reserve(types.children.size());
-  result.num_rows = take_fields(
-    types, call, [&](auto const& field, auto const& child, auto const& path, auto const& source) {
-      auto const offset = source.root.offset;
-      auto const length = source.root.length;
-      if (result.owner == nullptr) {
-        result.owner = std::make_shared<detail::foreign_share>(source.share.copy());
-      }
-      auto borrowed = detail::borrow_rows(
-        field, child, offset, length, source.where, call.options.sanitize, path);
-      if (borrowed) {
-        result.columns.push_back(std::move(*borrowed));
-      } else {
-        result.columns.emplace_back().imported =
-          import_rows(field, child, offset, length, source, call.options, path);
-      }
-    });
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    auto const planned                     = plan_field(types, i, plan, call);
+    auto const& [field, child, path, rows] = planned;
+    auto borrowed                          = detail::borrow_rows(
+      field, child, rows, source.where, plan.facts, call.options.sanitize, path);
+    if (borrowed) {
+      result.columns.push_back(std::move(*borrowed));
+    } else {
+      result.columns.emplace_back().imported = make_column(planned, plan, call.options);
+    }
+  }
   return result;
 }
 

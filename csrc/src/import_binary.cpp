@@ -24,7 +24,7 @@ column_parts bytes_in_lists(column_importer const& importer,
 
 column_parts import_binary(column_importer const& importer, import_level const& level)
 {
-  auto offsets      = import_offsets(importer, level);
+  auto offsets      = import_list_offsets(importer, level);
   auto const* bytes = level.array.buffers[2];
   check_string_data(offsets.size, bytes, level.path);
   return bytes_in_lists(importer, std::move(offsets), bytes);

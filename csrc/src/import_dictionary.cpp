@@ -67,7 +67,7 @@ column_parts import_dictionary(column_importer const& importer,
   auto keys   = import_keys(importer, level);
   if (keys->type().id() == type_id::EMPTY) {
     auto const rows = level.rows.num_rows();
-    result.mask     = mask_buffer{zeros(bytes_for_bits(rows), importer.where()), rows};
+    result.mask     = mask_buffer{no_valid_bits(rows, importer.where()), rows};
   } else if (keys->null_count() > 0) {
     auto made   = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.where());
     codes       = std::move(made.indices);

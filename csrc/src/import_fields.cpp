@@ -10,13 +10,8 @@ column_parts import_fields(column_importer const& importer, import_level const& 
     auto const& field = level.types.children[i];
     auto const& child = *level.array.children[i];
     auto const path   = column_path{level.path, field.schema->name};
-    // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
-    // before the ones that arrived are rows of the child like others, their nulls counted.
     result.children.push_back(
-      importer.column({field,
-                       child,
-                       {child.offset + level.rows.storage_begin(), level.rows.storage_size(), 0},
-                       path}));
+      importer.column({field, child, child_rows(level.type(), child, level.rows), path}));
   }
   return result;
 }

@@ -18,11 +18,13 @@ column_parts import_strings(column_importer const& importer, import_level const&
     }
     return result;
   }
-  auto const end = read_offset(
-    level.array.buffers[1], level.rows.storage_begin() + size, width, where.host, where.stream);
-  check_string_data(end, level.array.buffers[2], level.path);
-  result.children.push_back(adopt_offsets(importer, level));
-  result.data = importer.take(level.array.buffers[2], end);
+  auto const ends   = importer.ends_of(level);
+  auto const origin = origin_of(level.type(), level.rows, ends);
+  check_string_data(ends.last, level.array.buffers[2], level.path);
+  auto const* bytes = static_cast<std::byte const*>(level.array.buffers[2]);
+  auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+  result.children.push_back(import_offsets(importer, level, origin, type));
+  result.data = importer.take(bytes + origin, ends.last - origin);
   return result;
 }
 

@@ -1,48 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "location_finder.hpp"
 
-#include <rmm/cuda_device.hpp>
+#include "allocation.hpp"
 
-#include <cuda_runtime_api.h>
+#include <rmm/cuda_device.hpp>
 
 #include <iterator>
 #include <stdexcept>
-#include <utility>
 
 namespace cudf_arrow_bridge::detail {
-namespace {
-
-/// `cuMemGetAddressRange` of the driver, which the runtime has no call for; null if it lacks it.
-using address_range_function = int (*)(unsigned long long* base,
-                                       std::size_t* size,
-                                       unsigned long long pointer);
-
-address_range_function address_range()
-{
-  static auto const function = [] {
-    constexpr unsigned int cuda_12 = 12000;
-    void* found                    = nullptr;
-    auto result                    = cudaDriverEntryPointQueryResult{};
-    auto const status              = cudaGetDriverEntryPointByVersion(
-      "cuMemGetAddressRange", &found, cuda_12, cudaEnableDefault, &result);
-    if (status != cudaSuccess) { (void)cudaGetLastError(); }
-    return status == cudaSuccess ? reinterpret_cast<address_range_function>(found) : nullptr;
-  }();
-  return function;
-}
-
-/// The allocation around an address, or the address alone where the driver cannot tell.
-std::pair<std::uintptr_t, std::uintptr_t> allocation_around(std::uintptr_t address)
-{
-  auto base = 0ULL;
-  auto size = std::size_t{0};
-  if (address_range() != nullptr && address_range()(&base, &size, address) == 0) {
-    return {base, base + size};
-  }
-  return {address, address + 1};
-}
-
-}  // namespace
 
 memory_location location_finder::find(void const* pointer)
 {
@@ -54,8 +20,8 @@ memory_location location_finder::find(void const* pointer)
   }
   auto const location     = locate(pointer);
   auto const [begin, end] = location.device_type == ARROW_DEVICE_CPU
-                              ? std::pair{address, address + 1}
-                              : allocation_around(address);
+                              ? allocation_range{address, address + 1}
+                              : allocation_around(pointer);
   known_.insert_or_assign(begin, allocation{end, location});
   return location;
 }

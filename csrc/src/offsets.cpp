@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -25,39 +26,60 @@ list_offsets no_rows(column_importer const& importer)
 
 }  // namespace
 
-std::unique_ptr<cudf::column> adopt_offsets(column_importer const& importer,
-                                            import_level const& level)
+std::byte const* first_offset(import_level const& level)
 {
-  auto const width = offset_width(level.type().layout);
-  auto const count = level.rows.storage_size() + 1;
-  auto const* head =
-    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
-  return importer.flat_column(width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32,
-                              count,
-                              importer.take_aligned(head, count * width, width));
+  return static_cast<std::byte const*>(level.array.buffers[1]) +
+         level.rows.storage_begin() * offset_width(level.type().layout);
 }
 
-list_offsets import_offsets(column_importer const& importer, import_level const& level)
+offset_ends find_ends(import_level const& level, import_facts const& facts, placement const& where)
 {
-  auto const& rows = level.rows;
-  if (rows.storage_size() == 0) { return no_rows(importer); }
-  auto const width   = offset_width(level.type().layout);
-  auto const* memory = static_cast<std::byte const*>(level.array.buffers[1]);
-  auto const* first  = memory + rows.storage_begin() * width;
-  auto const found   = read_ends(first, rows.storage_size(), width, importer.where());
-  if (found.first < 0 || found.last < found.first) {
+  auto const size = level.rows.storage_size();
+  if (size == 0) { return {}; }
+  auto const* known = facts.find(level.array, level.rows);
+  auto const ends =
+    known != nullptr && known->ends
+      ? *known->ends
+      : read_ends(first_offset(level), size, offset_width(level.type().layout), where);
+  if (ends.first < 0 || ends.last < ends.first) {
     fail_invalid(level.path,
-                 "offsets from " + std::to_string(found.first) + " to " +
-                   std::to_string(found.last) + " found, not negative and ascending expected");
+                 "offsets from " + std::to_string(ends.first) + " to " + std::to_string(ends.last) +
+                   " found, not negative and ascending expected");
   }
-  if (width == 4) { return {adopt_offsets(importer, level), 0, found.last}; }
-  auto const begin = found.last <= max_elements ? 0 : found.first;
-  check_elements(found.last - begin, level.path);
-  auto const count = rows.storage_size() + 1;
-  return {importer.flat_column(
-            cudf::type_id::INT32, count, narrow_offsets(first, count, begin, importer.where())),
-          begin,
-          found.last - begin};
+  return ends;
+}
+
+std::int64_t origin_of(parsed_type const& type, row_range const& rows, offset_ends const& ends)
+{
+  auto const narrowed = type.column.id() == cudf::type_id::LIST && offset_width(type.layout) == 8;
+  return rows.sliced && !narrowed ? 0 : ends.first;
+}
+
+std::unique_ptr<cudf::column> import_offsets(column_importer const& importer,
+                                             import_level const& level,
+                                             std::int64_t origin,
+                                             cudf::type_id type)
+{
+  auto const width  = offset_width(level.type().layout);
+  auto const stored = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+  auto const count  = level.rows.storage_size() + 1;
+  auto const* first = first_offset(level);
+  return importer.flat_column(
+    type,
+    count,
+    origin == 0 && stored == type
+      ? importer.take_aligned(first, count * width, width)
+      : rebase_offsets({first, count, stored}, origin, type, importer.where()));
+}
+
+list_offsets import_list_offsets(column_importer const& importer, import_level const& level)
+{
+  if (level.rows.storage_size() == 0) { return no_rows(importer); }
+  auto const ends   = importer.ends_of(level);
+  auto const origin = origin_of(level.type(), level.rows, ends);
+  check_elements(ends.last - origin, level.path);
+  return {
+    import_offsets(importer, level, origin, cudf::type_id::INT32), origin, ends.last - origin};
 }
 
 list_offsets make_offsets(column_importer const& importer,

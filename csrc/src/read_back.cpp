@@ -2,34 +2,44 @@
 #include "read_back.hpp"
 
 #include "deferred.hpp"
+#include "staging.hpp"
 
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
-#include <array>
-#include <cstddef>
-#include <memory>
-#include <span>
-
 namespace cudf_arrow_bridge::detail::device {
-namespace {
 
 /// Where CUDA writes: not on the stack, since a copy that could not be waited for may still come.
 class landing_place : private deferred {
  public:
-  landing_place() : deferred{true} {}
+  explicit landing_place(std::size_t count)
+    : deferred{true},
+      pinned_{count * sizeof(std::int64_t)},
+      pageable_(pinned_.data() == nullptr ? count : 0)
+  {
+  }
 
-  std::array<std::int64_t, 2> values{};
+  [[nodiscard]] std::int64_t* values() noexcept
+  { return pageable_.empty() ? reinterpret_cast<std::int64_t*>(pinned_.data()) : pageable_.data(); }
 
-  /// Keeps the place until what is enqueued on `stream` so far is done.
-  void give_up(cuda::stream_ref stream) noexcept { pass(stream); }
+  /// Lets go of the place once what is enqueued on `stream` so far is done.
+  void finish_after(cuda::stream_ref stream) noexcept
+  {
+    pass(stream);
+    finish();
+  }
 
-  void leave() noexcept { finish(); }
+  void finish_now() noexcept { finish(); }
 
  private:
   ~landing_place() override = default;
+
+  pinned_memory pinned_;
+  std::vector<std::int64_t> pageable_;
 };
+
+namespace {
 
 /// Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
 std::int64_t widen(std::int64_t value, std::int64_t width)
@@ -41,40 +51,66 @@ std::int64_t widen(std::int64_t value, std::int64_t width)
   }
 }
 
-/// As many integers as there are sources, up to two.
-std::array<std::int64_t, 2> read(std::span<void const* const> sources,
-                                 std::int64_t width,
-                                 cuda::stream_ref stream)
-{
-  auto const leave = [](landing_place* place) { place->leave(); };
-  auto const place = std::unique_ptr<landing_place, decltype(leave)>{new landing_place, leave};
-  auto const size  = static_cast<std::size_t>(width);
-  auto status      = cudaSuccess;
-  for (std::size_t i = 0; i < sources.size() && status == cudaSuccess; ++i) {
-    status = cudaMemcpyAsync(&place->values[i], sources[i], size, cudaMemcpyDefault, stream.get());
-    if (status != cudaSuccess && i > 0) { place->give_up(stream); }
-  }
-  RMM_CUDA_TRY(status);
-  status = cudaStreamSynchronize(stream.get());
-  if (status != cudaSuccess) { place->give_up(stream); }
-  RMM_CUDA_TRY(status);
-  return {widen(place->values[0], width), widen(place->values[1], width)};
-}
-
 }  // namespace
 
+read_batch::~read_batch()
+{
+  if (place_ == nullptr) { return; }
+  if (is_done_) {
+    place_->finish_now();
+  } else {
+    place_->finish_after(stream_);
+  }
+}
+
+std::size_t read_batch::add(void const* source, std::int64_t width)
+{
+  integers_.push_back({source, width});
+  return integers_.size() - 1;
+}
+
+void read_batch::enqueue()
+{
+  if (integers_.empty()) { return; }
+  place_ = new landing_place{integers_.size()};
+  for (std::size_t i = 0; i < integers_.size(); ++i) {
+    RMM_CUDA_TRY(cudaMemcpyAsync(place_->values() + i,
+                                 integers_[i].source,
+                                 static_cast<std::size_t>(integers_[i].width),
+                                 cudaMemcpyDefault,
+                                 stream_.get()));
+  }
+}
+
+void read_batch::wait()
+{
+  RMM_CUDA_TRY(cudaStreamSynchronize(stream_.get()));
+  is_done_ = true;
+}
+
+std::int64_t read_batch::at(std::size_t number) const
+{ return widen(place_->values()[number], integers_[number].width); }
+
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
-{ return read(std::array{source}, width, stream)[0]; }
+{
+  auto batch        = read_batch{stream};
+  auto const number = batch.add(source, width);
+  batch.enqueue();
+  batch.wait();
+  return batch.at(number);
+}
 
 offset_ends read_ends(void const* offsets,
                       std::int64_t size,
                       std::int64_t width,
                       placement const& where)
 {
-  auto const* last = static_cast<std::byte const*>(offsets) + size * width;
-  auto const [one, two] =
-    read(std::array{offsets, static_cast<void const*>(last)}, width, where.stream);
-  return {one, two};
+  auto batch       = read_batch{where.stream};
+  auto const first = batch.add(offsets, width);
+  auto const last  = batch.add(static_cast<std::byte const*>(offsets) + size * width, width);
+  batch.enqueue();
+  batch.wait();
+  return {batch.at(first), batch.at(last)};
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -50,17 +50,6 @@ void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
   }
 }
 
-void check_no_null_rows(ArrowArray const& array, placement const& where)
-{
-  if (!has_mask(array)) { return; }
-  auto const nulls = count_nulls({array.buffers[0], array.offset, array.length}, where);
-  if (nulls > 0) {
-    fail_invalid(column_path{},
-                 std::to_string(nulls) +
-                   " null rows found, none expected in a table: import it with kind=\"column\"");
-  }
-}
-
 /// The CPU checks what a device has by a copy.
 void validate_copy(parsed_tree const& types,
                    ArrowArray const& array,
@@ -79,7 +68,6 @@ void validate_copy(parsed_tree const& types,
 
 source_array open_source(parsed_tree const& types,
                          ArrowDeviceArray* array,
-                         bool is_table,
                          import_options const& options,
                          column_path const& path,
                          cuda::stream_ref stream,
@@ -104,19 +92,16 @@ source_array open_source(parsed_tree const& types,
       validate_copy(types, array->array, from, path, stream, mr);
     }
   }
-  auto const here = placement{on_host, stream, on_host ? host_memory_resource() : mr};
-  if (is_table && !is_far) { check_no_null_rows(array->array, here); }
+  auto const here      = placement{on_host, stream, on_host ? host_memory_resource() : mr};
+  auto const to_upload = on_host && has_gpu();
+  auto const root      = array->array;  // the struct moves, what it points to stays
+  auto share           = foreign_share{new foreign_array{array, on_host}, stream};
+  if (!options.copy || to_upload) { return {root, std::move(share), here, to_upload}; }
 
-  auto const root = array->array;  // the struct moves, what it points to stays
-  auto share      = foreign_share{new foreign_array{array, on_host}, stream};
-  if (!options.copy && !(on_host && has_gpu())) { return {root, std::move(share), here}; }
-
-  auto const tree = copy_tree(*view_tree(types, root, from), 0, home, stream, mr);
-  auto copy       = array_tree::to_arrow(tree, 0);
-  auto const at   = placement{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
-  if (is_table && is_far) { check_no_null_rows(copy->array, at); }
+  auto const tree        = copy_tree(*view_tree(types, root, from), 0, home, stream, mr);
+  auto copy              = array_tree::to_arrow(tree, 0);
   auto const copied_root = copy->array;
-  return {copied_root, foreign_share{new foreign_array{copy.get(), at.host}, stream}, at};
+  return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, here, false};
 }
 
 }  // namespace cudf_arrow_bridge::detail

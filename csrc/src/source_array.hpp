@@ -20,21 +20,20 @@ struct source_array {
   ArrowArray root;      ///< what the struct said; follow its pointers while `share` is there
   foreign_share share;  ///< of that struct
   placement where;      ///< of its buffers, and of conversions
+  bool to_upload;       ///< whether columns made of it are to go on to the current device
 };
 
 /**
  * @brief Takes an array over and, where need be, brings it to where the import is to end up.
  *
- * Makes `stream` wait for the producer. Arrays of the CPU are copied to the GPU where there is one;
- * arrays of another device are copied if the options allow it.
+ * Makes `stream` wait for the producer. Arrays of another device are copied if the options allow
+ * it.
  *
- * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, null
- *   rows in a table, or contents of device memory that a full validation refuses. `array` is then
- * still the caller's, or has been released.
+ * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, or
+ *   contents of device memory that a full validation refuses. `array` is then still the caller's.
  *
  * @param types Types that the array has been validated for
  * @param array Array to take over
- * @param is_table Whether null rows at the top level are an error
  * @param options See there
  * @param path Names the top level in errors
  * @param stream Stream of the import
@@ -42,7 +41,6 @@ struct source_array {
  */
 source_array open_source(parsed_tree const& types,
                          ArrowDeviceArray* array,
-                         bool is_table,
                          import_options const& options,
                          column_path const& path,
                          cuda::stream_ref stream,

@@ -82,15 +82,23 @@ class pinned_pool {
 
 }  // namespace
 
+pinned_memory::pinned_memory(std::size_t size)
+  : size_{std::bit_ceil(std::max(size, smallest_block))},
+    memory_{pinned_pool::instance().take(size_)}
+{
+}
+
+pinned_memory::~pinned_memory()
+{
+  if (memory_ != nullptr) { pinned_pool::instance().give_back(memory_, size_); }
+}
+
 /// Pinned memory of one upload, kept until the copies out of it are done.
 class staging_block : private deferred {
  public:
-  explicit staging_block(std::size_t size)
-    : deferred{true}, size_{size}, memory_{pinned_pool::instance().take(size)}
-  {
-  }
+  explicit staging_block(std::size_t size) : deferred{true}, pinned_{size} {}
 
-  [[nodiscard]] std::byte* memory() const noexcept { return memory_; }
+  [[nodiscard]] std::byte* memory() const noexcept { return pinned_.data(); }
 
   void finish_after(cuda::stream_ref stream) noexcept
   {
@@ -99,20 +107,14 @@ class staging_block : private deferred {
   }
 
  private:
-  ~staging_block() override
-  {
-    if (memory_ != nullptr) { pinned_pool::instance().give_back(memory_, size_); }
-  }
+  ~staging_block() override = default;
 
-  std::size_t size_;
-  std::byte* memory_;
+  pinned_memory pinned_;
 };
 
 host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream_{stream}
 {
-  if (capacity > 0 && capacity <= largest_block) {
-    block_ = new staging_block{std::bit_ceil(std::max(capacity, smallest_block))};
-  }
+  if (capacity > 0 && capacity <= largest_block) { block_ = new staging_block{capacity}; }
 }
 
 host_upload::~host_upload()

@@ -9,6 +9,22 @@ namespace cudf_arrow_bridge::detail {
 
 class staging_block;
 
+/// Pinned memory of the host, out of a pool that keeps it for the next user.
+class pinned_memory {
+ public:
+  explicit pinned_memory(std::size_t size);
+  pinned_memory(pinned_memory const&)            = delete;
+  pinned_memory& operator=(pinned_memory const&) = delete;
+  ~pinned_memory();
+
+  /// @return Null if there was none to be had
+  [[nodiscard]] std::byte* data() const noexcept { return memory_; }
+
+ private:
+  std::size_t size_;
+  std::byte* memory_;
+};
+
 /**
  * @brief Copies pageable host memory to a GPU, without waiting for the GPU where that can be had.
  *

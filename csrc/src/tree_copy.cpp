@@ -3,7 +3,6 @@
 
 #include "convert.hpp"
 #include "parsed_type.hpp"
-#include "staging.hpp"
 #include "validate.hpp"
 
 #include <rmm/detail/error.hpp>
@@ -20,6 +19,12 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 constexpr std::int64_t view_bytes = 16;
+
+constexpr std::size_t padded_mask_size(std::size_t size)
+{
+  constexpr auto block = std::size_t{64};
+  return (size + block - 1) / block * block;
+}
 
 std::size_t num_levels(parsed_tree const& types)
 {
@@ -110,10 +115,7 @@ class tree_copier {
   void run()
   {
     read_sizes();
-    auto capacity = std::size_t{0};
-    for (auto const& copy : copies_) { capacity += copy.size + host_upload::alignment; }
-    auto upload = host_upload{from_host_ && !to_host_ ? capacity : 0, where_.stream};
-    for (auto const& copy : copies_) { run(copy, upload); }
+    for (auto const& copy : copies_) { run(copy); }
     if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get())); }
   }
 
@@ -216,15 +218,15 @@ class tree_copier {
     }
   }
 
-  void run(buffer_copy const& copy, host_upload& upload)
+  void run(buffer_copy const& copy)
   {
-    auto& buffer =
-      target_.conversions.emplace_back(rmm::device_buffer{copy.size, where_.stream, where_.mr});
+    // What libcudf copies of a mask ends with a whole block.
+    auto& buffer = target_.conversions.emplace_back(
+      copy.slot == 0 ? zeros(static_cast<std::int64_t>(padded_mask_size(copy.size)), where_)
+                     : rmm::device_buffer{copy.size, where_.stream, where_.mr});
     target_.nodes[copy.node].buffer(copy.slot) = buffer.data();
-    if (from_host_ && to_host_) {
+    if (from_host_) {
       std::memcpy(buffer.data(), copy.source, copy.size);
-    } else if (from_host_) {
-      upload.copy(buffer.data(), copy.source, copy.size);
     } else {
       // Unified addressing finds out which devices the copy is between.
       RMM_CUDA_TRY(cudaMemcpyAsync(

@@ -27,13 +27,12 @@ std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
                                             memory_location const& location);
 
 /**
- * @brief Copies a tree to another place: host to device, device to host, device to device.
+ * @brief Copies a tree to another place: within host memory, from a device to it or to a device.
  *
  * Copies the rows that the tree has, from a byte boundary of its masks on, with all the elements
  * and dictionary values that they could refer to. How many bytes strings take is in their last
  * offsets: on device memory these are read first, all together, which waits once. Copies to the
- * host are done when this returns, which waits; any others are only enqueued, but for
- * large uploads; the host memory that they came from may be freed.
+ * host are done when this returns, which waits; any others are only enqueued.
  *
  * @throws std::invalid_argument for negative string offsets
  *

@@ -193,7 +193,8 @@ TEST(HostOffsets, AreCountedFromAnyBase)
   auto const ends = detail::host::read_ends(memory.data() + 1, 3, 8);
   EXPECT_EQ(ends.first, wide.front());
   EXPECT_EQ(ends.last, wide.back());
-  auto const narrow = detail::host::narrow_offsets(memory.data() + 1, 4, base, here());
+  auto const narrow = detail::host::rebase_offsets(
+    {memory.data() + 1, 4, cudf::type_id::INT64}, base, cudf::type_id::INT32, here());
   auto const* found = static_cast<std::int32_t const*>(narrow.data());
   EXPECT_EQ(std::vector(found, found + 4), (std::vector<std::int32_t>{0, 3, 3, 2'147'483'647}));
 }

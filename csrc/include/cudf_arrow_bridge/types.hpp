@@ -31,8 +31,9 @@ struct type_row {
   crossing on_export;       ///< libcudf to Arrow
   crossing on_import;       ///< Arrow to libcudf
   std::string_view note;    ///< what a reader should know; may be empty
-  /// What an import of device memory reads on the host, which waits for the stream; may be empty.
-  /// Whatever the type, counting nulls that the producer has not counted waits as well.
+  /// What an import of device memory reads on the host, for which it waits once, whatever the
+  /// number of columns; may be empty. Whatever the type, nulls that the producer has not counted
+  /// are counted in the same wait.
   std::string_view waits_for{};
 };
 

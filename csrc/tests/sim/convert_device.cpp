@@ -24,7 +24,7 @@ namespace {
 
 using sim::fill_later;
 
-/// A value of a column of unsigned integers.
+/// The bits of a value of a column of integers.
 std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
 {
   auto const width = cudf::size_of(column.type());
@@ -39,7 +39,9 @@ std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::
   switch (operation) {
     case cudf::binary_operator::MOD: return left % right;
     case cudf::binary_operator::SHIFT_RIGHT: return left >> right;
+    case cudf::binary_operator::BITWISE_AND: return left & right;
     case cudf::binary_operator::BITWISE_OR: return left | right;
+    case cudf::binary_operator::EQUAL: return left == right ? 1 : 0;
     default: throw std::invalid_argument{"an operation that is not simulated"};
   }
 }
@@ -72,6 +74,16 @@ cudf::size_type count_nulls(bit_range const& range, placement const& where)
   sim::enqueue(where.stream.get(), [&] { count = host::count_nulls(range); });
   RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
   return count;
+}
+
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where)
+{
+  auto counts = std::vector<cudf::size_type>{};
+  sim::enqueue(where.stream.get(), [&] {
+    for (auto const& range : ranges) { counts.push_back(host::count_nulls(range)); }
+  });
+  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  return counts;
 }
 
 bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
@@ -146,14 +158,16 @@ rmm::device_buffer combine(cudf::binary_operator operation,
   return result;
 }
 
-rmm::device_buffer narrow_offsets(void const* offsets,
-                                  std::int64_t count,
+rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
+                                  cudf::type_id to,
                                   placement const& where)
 {
-  return fill_later(offsets_size(count), where, [=](placement const& on_host) {
-    return host::narrow_offsets(offsets, count, base, on_host);
-  });
+  auto const width = cudf::size_of(cudf::data_type{to});
+  return fill_later(
+    static_cast<std::size_t>(offsets.count) * width, where, [=](placement const& on_host) {
+      return host::rebase_offsets(offsets, base, to, on_host);
+    });
 }
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)

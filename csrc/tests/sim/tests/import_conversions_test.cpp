@@ -56,11 +56,12 @@ TEST_F(import_conversions, looking_for_nulls_to_rewrite_waits_as_it_says)
     std::uint64_t expected;
   };
 
+  // Strings and lists wait for their offsets anyway.
   for (auto const& [type, expected] : {row{flat("int32"), 0},
                                        row{dictionary_of(flat("int8")), 0},
-                                       row{flat("string"), 1},
-                                       row{list_of(flat("int8")), 1},
-                                       row{struct_of({flat("int8"), flat("int64")}), 2}}) {
+                                       row{flat("string"), 0},
+                                       row{list_of(flat("int8")), 0},
+                                       row{struct_of({flat("int8"), flat("int64")}), 1}}) {
     SCOPED_TRACE(type.name);
     auto const clean = samples(type, 50, 0);
     EXPECT_EQ(waits(type, clean, true), waits(type, clean, false));

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "convert.hpp"
+
+#include <rmm/device_buffer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cudf_arrow_bridge::detail {
+
+/// Device memory, copied only if a kernel could not read it at its address.
+class aligned_bytes {
+ public:
+  aligned_bytes(void const* bytes,
+                std::int64_t size,
+                std::int64_t alignment,
+                placement const& where)
+    : copy_{0, where.stream, where.mr}, first_{bytes}
+  {
+    if (reinterpret_cast<std::uintptr_t>(bytes) % static_cast<std::uintptr_t>(alignment) == 0) {
+      return;
+    }
+    copy_  = copy_bytes(bytes, size, where);
+    first_ = copy_.data();
+  }
+
+  [[nodiscard]] void const* data() const { return first_; }
+
+ private:
+  rmm::device_buffer copy_;
+  void const* first_;
+};
+
+}  // namespace cudf_arrow_bridge::detail

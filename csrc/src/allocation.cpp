@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "allocation.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <optional>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// `cuMemGetAddressRange` of the driver, which the runtime has no call for; null if it lacks it.
+using address_range_function = int (*)(unsigned long long* base,
+                                       std::size_t* size,
+                                       unsigned long long pointer);
+
+address_range_function address_range()
+{
+  static auto const function = [] {
+    constexpr unsigned int cuda_12 = 12000;
+    void* found                    = nullptr;
+    auto result                    = cudaDriverEntryPointQueryResult{};
+    auto const status              = cudaGetDriverEntryPointByVersion(
+      "cuMemGetAddressRange", &found, cuda_12, cudaEnableDefault, &result);
+    if (status != cudaSuccess) { (void)cudaGetLastError(); }
+    return status == cudaSuccess ? reinterpret_cast<address_range_function>(found) : nullptr;
+  }();
+  return function;
+}
+
+/// As CUDA's driver has it; nothing where it cannot tell.
+std::optional<allocation_range> find_allocation(std::uintptr_t address)
+{
+  auto base = 0ULL;
+  auto size = std::size_t{0};
+  if (address_range() == nullptr || address_range()(&base, &size, address) != 0) { return {}; }
+  return allocation_range{base, base + size};
+}
+
+}  // namespace
+
+allocation_range allocation_around(void const* pointer)
+{
+  auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+  return find_allocation(address).value_or(allocation_range{address, address + 1});
+}
+
+bool ends_before(void const* pointer, std::size_t size)
+{
+  auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+  auto const found   = find_allocation(address);
+  return found && found->end < address + size;
+}
+
+}  // namespace cudf_arrow_bridge::detail

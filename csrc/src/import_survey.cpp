@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import_survey.hpp"
+
+#include "allocation.hpp"
+#include "convert_device.hpp"
+#include "offsets.hpp"
+#include "survey_bits.hpp"
+
+#include <cudf/null_mask.hpp>
+
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+bool has_child_by_offsets(array_layout layout)
+{ return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
+
+bool has_offsets(array_layout layout)
+{
+  return has_child_by_offsets(layout) || layout == array_layout::string32 ||
+         layout == array_layout::string64;
+}
+
+/// Lists whose length is the same for all rows, null ones too.
+bool has_fixed_length(parsed_type const& type)
+{
+  if (type.layout == array_layout::fixed_lists) { return type.list_size > 0; }
+  return type.layout == array_layout::fixed && type.column.id() == cudf::type_id::LIST &&
+         type.element_bits > 0;
+}
+
+/// The elements that are referred to; all there are where the offsets say nothing sensible, which
+/// the import itself finds.
+row_range rows_of_elements(parsed_type const& type,
+                           ArrowArray const& elements,
+                           row_range const& rows,
+                           offset_ends const& ends)
+{
+  auto const sound = ends.first >= 0 && ends.first <= ends.last && ends.last <= elements.length;
+  if (!sound) { return {elements.offset, elements.length, 0}; }
+  auto const origin = origin_of(type, rows, ends);
+  return {elements.offset + origin, ends.last - origin, 0};
+}
+
+}  // namespace
+
+import_survey::import_survey(bool sanitize, placement const& where)
+  : sanitize_{sanitize}, where_{where}
+{ reads_.emplace(where.stream); }
+
+std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const& array,
+                                                               row_range const& rows) const
+{
+  if (!has_mask(array) || rows.size == 0) { return 0; }
+  auto const whole = rows.begin == array.offset && rows.size == array.length;
+  if (whole && array.null_count > 0) { return static_cast<cudf::size_type>(array.null_count); }
+  // What was asked before, if anything was, was about more rows.
+  auto const* known = facts_.find(array);
+  if (known != nullptr && known->null_count == 0) { return 0; }
+  return {};
+}
+
+void import_survey::add_null_count(parsed_tree const& types, ArrowArray const& array)
+{
+  auto& asked =
+    asked_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
+  if (!known_null_count(array, asked.rows)) {
+    asked.nulls = count({array.buffers[0], asked.rows.begin, asked.rows.size});
+  }
+}
+
+void import_survey::visit(parsed_tree const& types,
+                          ArrowArray const& array,
+                          row_range const& rows,
+                          std::optional<bit_range> const& above)
+{
+  if (facts_.find(array, rows) != nullptr) { return; }
+  auto const& type = types.type;
+  auto asked       = question{types, array, rows};
+  if (rows.storage_size() == 0 || type.layout == array_layout::null) {
+    asked_.push_back(asked);
+    return;
+  }
+  if (!known_null_count(array, rows)) {
+    asked.nulls = count({array.buffers[0], rows.begin, rows.size});
+  }
+  auto const mask = sanitize_ ? combine_masks(asked, above) : std::nullopt;
+  if (has_offsets(type.layout)) { ask_about_offsets(asked, mask); }
+  if (has_fixed_length(type) && mask) { asked.misplaced = count(*mask); }
+  asked.is_seen_through = type.layout != array_layout::runs &&
+                          type.layout != array_layout::list_views32 &&
+                          type.layout != array_layout::list_views64;
+  asked_.push_back(asked);
+
+  if (array.dictionary != nullptr) {
+    auto const& keys = *array.dictionary;
+    visit(types.children[0], keys, {keys.offset, keys.length, 0}, {});
+  } else if (has_child_by_offsets(type.layout)) {
+    auto const& elements = *array.children[0];
+    visit(types.children[0], elements, {elements.offset, elements.length, 0}, {});
+  } else if (type.layout == array_layout::validity || type.layout == array_layout::fixed_lists) {
+    auto const is_struct = type.layout == array_layout::validity;
+    for (std::size_t i = 0; i < types.children.size(); ++i) {
+      auto const& child = *array.children[i];
+      visit(
+        types.children[i], child, child_rows(type, child, rows), is_struct ? mask : std::nullopt);
+    }
+  }
+}
+
+void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> const& mask)
+{
+  auto const level  = import_level{asked.types, asked.array, asked.rows, column_path{}};
+  auto const width  = offset_width(level.type().layout);
+  auto const size   = asked.rows.storage_size();
+  auto const* first = first_offset(level);
+  asked.first       = reads_->add(first, width);
+  asked.last        = reads_->add(first + size * width, width);
+  if (mask) {
+    auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    auto const* found = keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, where_));
+    asked.misplaced   = count({found, 0, size});
+  }
+}
+
+/// @return Which of the stored rows are null, those of structs above included, if any may be
+std::optional<bit_range> import_survey::combine_masks(question& asked,
+                                                      std::optional<bit_range> const& above)
+{
+  auto const& rows = asked.rows;
+  if (known_null_count(asked.array, rows) == 0) {
+    // Below a struct with nulls it needs a mask.
+    if (above) { asked.all_nulls = count(*above); }
+    return above;
+  }
+  auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
+  if (!above) { return own; }
+  auto const both = bit_range{
+    keep(device::valid_in_both(own.bits, above->bits, rows.num_rows(), where_)), 0, own.size};
+  asked.all_nulls = count(both);
+  return both;
+}
+
+import_facts const& import_survey::run()
+{
+  while (!asked_.empty()) {
+    read();
+    auto const answered = std::exchange(asked_, {});
+    for (auto const& one : answered) { facts_.set(one.array, answer_to(one)); }
+    reads_.emplace(where_.stream);
+    ranges_.clear();
+    made_.clear();
+    for (auto const& one : answered) { ask_again_below(one); }
+  }
+  return facts_;
+}
+
+void import_survey::read()
+{
+  reads_->enqueue();
+  if (!ranges_.empty()) {
+    // Counting waits for the stream, and so for what was enqueued before.
+    counts_ = device::count_nulls(ranges_, where_);
+    reads_->note_wait();
+  } else if (!reads_->is_empty()) {
+    reads_->wait();
+  }
+}
+
+level_facts import_survey::answer_to(question const& asked) const
+{
+  auto result       = level_facts{asked.rows, known_null_count(asked.array, asked.rows), {}, true};
+  auto const nulls  = asked.nulls ? counts_[*asked.nulls] : result.null_count.value_or(0);
+  result.null_count = nulls;
+  if (asked.first) { result.ends = offset_ends{reads_->at(*asked.first), reads_->at(*asked.last)}; }
+  result.is_clean = asked.is_seen_through &&
+                    (!asked.all_nulls || counts_[*asked.all_nulls] == nulls) &&
+                    (!asked.misplaced || counts_[*asked.misplaced] == 0);
+  return result;
+}
+
+void import_survey::ask_again_below(question const& answered)
+{
+  auto const& types = answered.types;
+  auto const* known = facts_.find(answered.array, answered.rows);
+  if (!has_child_by_offsets(types.type.layout) || known == nullptr || !known->ends) { return; }
+  auto const& elements = *answered.array.children[0];
+  auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
+  if (facts_.find(elements, referred) != nullptr) { return; }
+  visit(types.children[0], elements, referred, {});
+  // What was answered about others of them is not asked about any further.
+  facts_.forget(elements);
+}
+
+std::size_t import_survey::count(bit_range const& range)
+{
+  ranges_.push_back(range);
+  return ranges_.size() - 1;
+}
+
+void const* import_survey::keep(rmm::device_buffer&& buffer)
+{ return made_.emplace_back(std::move(buffer)).data(); }
+
+/// A mask that can be read in words of libcudf's from its first row on.
+bit_range import_survey::align(bit_range const& range)
+{
+  auto const mask = mask_range{range};
+  auto const size =
+    cudf::num_bitmask_words(static_cast<cudf::size_type>(range.size)) * sizeof(cudf::bitmask_type);
+  auto const as_it_is = mask.is_on_word() && !ends_before(mask.first(), size);
+  return {as_it_is ? mask.first() : keep(copy_bits(range, where_)), 0, range.size};
+}
+
+bool is_clean(parsed_tree const& types,
+              ArrowArray const& array,
+              row_range const& rows,
+              import_facts const& facts)
+{
+  auto const& type  = types.type;
+  auto const* known = facts.find(array, rows);
+  if (known == nullptr || !known->is_clean) { return false; }
+  if (rows.storage_size() == 0) { return true; }
+  if (array.dictionary != nullptr) {
+    auto const& keys = *array.dictionary;
+    return is_clean(types.children[0], keys, {keys.offset, keys.length, 0}, facts);
+  }
+  if (known->ends && has_child_by_offsets(type.layout)) {
+    auto const& elements = *array.children[0];
+    return is_clean(
+      types.children[0], elements, rows_of_elements(type, elements, rows, *known->ends), facts);
+  }
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    auto const& child = *array.children[i];
+    if (!is_clean(types.children[i], child, child_rows(type, child, rows), facts)) { return false; }
+  }
+  return true;
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "survey_bits.hpp"
+
+#include "aligned_bytes.hpp"
+#include "convert_device.hpp"
+
+#include <cudf/column/column_view.hpp>
+#include <cudf/null_mask.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
+
+namespace cudf_arrow_bridge::detail::device {
+namespace {
+
+cudf::column_view values(cudf::type_id type, void const* data, cudf::size_type count)
+{ return {cudf::data_type{type}, count, data, nullptr, 0}; }
+
+/// libcudf has operations on columns for what it does to masks only with a wait for a count.
+rmm::device_buffer combine_words(cudf::binary_operator operation,
+                                 void const* left,
+                                 void const* right,
+                                 cudf::size_type rows,
+                                 placement const& where)
+{
+  auto const count = cudf::num_bitmask_words(rows);
+  auto const words = [&](void const* bits) { return values(cudf::type_id::UINT32, bits, count); };
+  return combine(operation, words(left), words(right), cudf::type_id::UINT32, where);
+}
+
+}  // namespace
+
+rmm::device_buffer valid_in_both(void const* left,
+                                 void const* right,
+                                 cudf::size_type rows,
+                                 placement const& where)
+{ return combine_words(cudf::binary_operator::BITWISE_AND, left, right, rows, where); }
+
+rmm::device_buffer nonempty_nulls(void const* mask,
+                                  offset_range const& offsets,
+                                  placement const& where)
+{
+  auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
+  auto const rows   = static_cast<cudf::size_type>(offsets.count - 1);
+  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, where};
+  auto const* first = static_cast<std::byte const*>(copied.data());
+  auto const empty  = combine(cudf::binary_operator::EQUAL,
+                              values(offsets.type, first, rows),
+                              values(offsets.type, first + width, rows),
+                              cudf::type_id::BOOL8,
+                              where);
+  auto const bits   = device::pack_bools(empty.data(), rows, where);
+  return combine_words(cudf::binary_operator::BITWISE_OR, mask, bits.data(), rows, where);
+}
+
+}  // namespace cudf_arrow_bridge::detail::device

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf/column/column.hpp>
+
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+#include <memory>
+#include <span>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief Replaces columns of host memory by copies on the current device, all in one upload.
+ *
+ * The copies are only enqueued, but for large uploads (see `host_upload`); the columns of the host
+ * are gone when this returns. Masks are padded as libcudf's are.
+ *
+ * @throws rmm::cuda_error if CUDA refuses a copy
+ *
+ * @param columns Columns to replace
+ * @param stream Stream that the copies are enqueued on
+ * @param mr Resource for the copies
+ */
+void upload_columns(std::span<std::unique_ptr<cudf::column>*> columns,
+                    cuda::stream_ref stream,
+                    rmm::device_async_resource_ref mr);
+
+}  // namespace cudf_arrow_bridge::detail

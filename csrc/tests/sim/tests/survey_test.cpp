@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What an import must know of device memory it reads with one wait, whatever is imported.
+#include "bridge_test.hpp"
+
+#include <cstddef>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+void forget_null_counts(ArrowArray& array)
+{
+  if (array.n_buffers > 0 && array.buffers[0] != nullptr) { array.null_count = -1; }
+  for (std::int64_t i = 0; i < array.n_children; ++i) { forget_null_counts(*array.children[i]); }
+  if (array.dictionary != nullptr) { forget_null_counts(*array.dictionary); }
+}
+
+class survey : public bridge_test {
+ protected:
+  /// A table whose columns kernels fill late, exported on the stream that they run on.
+  struct late_table {
+    unique_schema schema;
+    unique_device_array array;
+  };
+
+  late_table export_late(std::vector<shape> const& types,
+                         std::vector<rows> const& values,
+                         cudaStream_t stream)
+  {
+    auto columns = std::make_shared<std::vector<std::unique_ptr<cudf::column>>>();
+    auto views   = std::vector<cudf::column_view>{};
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      columns->push_back(column(types[i], values[i], stream));
+      views.push_back(columns->back()->view());
+    }
+    auto const table = cudf::table_view{views};
+    auto schema      = to_arrow_schema(table, std::vector<column_metadata>(views.size()), {});
+    auto array       = to_arrow_device(table, std::move(columns), {}, stream, pool_).to_arrow();
+    for (std::int64_t i = 0; i < array->array.n_children; ++i) {
+      forget_null_counts(*array->array.children[i]);
+    }
+    return {std::move(schema), std::move(array)};
+  }
+
+  std::size_t waits_of_table(std::vector<shape> const& types, int null_percent)
+  {
+    auto const far  = lasting_stream{};
+    auto const here = lasting_stream{};
+    auto values     = std::vector<rows>{};
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      values.push_back(samples(types[i], 60, null_percent, static_cast<unsigned>(i)));
+    }
+    auto source         = export_late(types, values, far.get());
+    auto const before   = sim::host_syncs_here();
+    auto const imported = from_arrow_device_table(
+      *source.schema.get(), source.array.get(), {}, cuda::stream_ref{here.get()}, pool_);
+    auto const result = sim::host_syncs_here() - before;
+    auto seen         = std::vector<late_rows>{};
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      seen.push_back(read_later(imported.columns[i].view(), types[i], here.get()));
+    }
+    synchronize(here.get());
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      EXPECT_EQ(*seen[i], values[i]) << types[i].name;
+      EXPECT_TRUE(null_counts_hold(imported.columns[i].view())) << types[i].name;
+    }
+    return result;
+  }
+};
+
+TEST_F(survey, any_number_of_columns_takes_one_wait)
+{
+  auto const types = std::vector{flat("int32"),
+                                 flat("string"),
+                                 flat("bool8"),
+                                 list_of(flat("int16")),
+                                 list_of(list_of(flat("string"))),
+                                 struct_of({flat("int8"), flat("string"), list_of(flat("int64"))}),
+                                 list_of(struct_of({flat("int32"), struct_of({flat("string")})})),
+                                 dictionary_of(flat("string")),
+                                 flat("timestamp_us")};
+  auto many        = std::vector<shape>{};
+  for (auto copies = 0; copies < 4; ++copies) {
+    many.insert(many.end(), types.begin(), types.end());
+  }
+  for (auto const null_percent : {0, 30, 100}) {
+    for (auto seed = 0U; seed < 10; ++seed) {
+      sim::reset(seed);
+      EXPECT_EQ(waits_of_table(many, null_percent), 1U) << null_percent;
+    }
+  }
+}
+
+TEST_F(survey, what_needs_no_answer_takes_no_wait)
+{
+  auto const types = std::vector{flat("int32"), flat("bool8"), struct_of({flat("int64")})};
+  EXPECT_EQ(waits_of_table(types, 0), 0U);
+}
+
+TEST_F(survey, slices_of_lists_wait_once_for_each_level)
+{
+  struct row {
+    shape type;
+    std::size_t most;
+  };
+
+  for (auto const& [type, most] : {row{flat("string"), 1},
+                                   row{list_of(flat("int32")), 2},
+                                   row{struct_of({list_of(flat("string"))}), 2},
+                                   row{list_of(list_of(flat("string"))), 3}}) {
+    SCOPED_TRACE(type.name);
+    for (auto seed = 0U; seed < 20; ++seed) {
+      sim::reset(seed);
+      auto const far    = lasting_stream{};
+      auto const here   = lasting_stream{};
+      auto const all    = samples(type, 90, 30, seed);
+      auto const first  = static_cast<cudf::size_type>(seed) + 1;
+      auto const values = rows{all.begin() + first, all.begin() + first + 40};
+      auto source       = std::shared_ptr{column(type, all, far.get())};
+      auto const view   = slice_later(source->view(), first, values);
+      auto const schema = schema_of(view);
+      auto array        = to_arrow_device(view, std::move(source), {}, far.get(), pool_).to_arrow();
+      auto const before = sim::host_syncs_here();
+      auto const imported = import(array.get(), *schema.get(), here.get());
+      EXPECT_LE(sim::host_syncs_here() - before, most);
+      auto const seen = read_later(imported.view(), type, here.get());
+      synchronize(here.get());
+      EXPECT_EQ(*seen, values);
+      EXPECT_TRUE(null_counts_hold(imported.view()));
+    }
+  }
+}
+
+TEST_F(survey, null_rows_of_a_table_are_refused)
+{
+  auto const type   = struct_of({flat("int32")});
+  auto const values = samples(type, 20, 50);
+  for (auto seed = 0U; seed < 10; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const here   = lasting_stream{};
+    auto const schema = schema_of(column(type, values, far.get())->view());
+    auto array        = to_arrow(column(type, values, far.get()), far.get()).to_arrow();
+    forget_null_counts(array->array);
+    EXPECT_THROW((void)from_arrow_device_table(
+                   *schema.get(), array.get(), {}, cuda::stream_ref{here.get()}, pool_),
+                 std::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
