@@ -131,6 +131,8 @@ mask_buffer import_mask(column_importer const& importer,
                         import_level const& level,
                         import_facts const& facts)
 {
+  auto const* known = facts.find(level.array, level.rows);
+  if (known != nullptr && known->mask) { return {std::move(*known->mask), *known->null_count}; }
   auto const& where = importer.where();
   auto const found  = find_mask(level, facts, where);
   if (found.null_count == 0) { return {importer.no_buffer(), 0}; }

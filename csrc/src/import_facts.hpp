@@ -7,7 +7,10 @@
 
 #include <cudf/types.hpp>
 
+#include <rmm/device_buffer.hpp>
+
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 
@@ -40,6 +43,9 @@ struct level_facts {
   std::optional<offset_ends> ends;            ///< of the offsets of all stored rows, likewise
   /// Whether nothing has to be rewritten for `sanitize`; of this level alone
   bool is_clean{false};
+  /// In place of the producer's mask, where nulls of structs above have to be pushed into it; for
+  /// whoever comes first
+  std::shared_ptr<rmm::device_buffer> mask{};
 };
 
 /// What was found out about the arrays of a producer's struct, before columns are made of them.

@@ -131,14 +131,14 @@ std::optional<bit_range> import_survey::combine_masks(question& asked,
   auto const& rows = asked.rows;
   if (known_null_count(asked.array, rows) == 0) {
     // Below a struct with nulls it needs a mask.
-    if (above) { asked.all_nulls = count(*above); }
+    if (above) { asked.all_nulls = count(asked.all_rows = *above); }
     return above;
   }
   auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
   if (!above) { return own; }
   auto const both = bit_range{
     keep(device::valid_in_both(own.bits, above->bits, rows.num_rows(), where_)), 0, own.size};
-  asked.all_nulls = count(both);
+  asked.all_nulls = count(asked.all_rows = both);
   return both;
 }
 
@@ -174,9 +174,11 @@ level_facts import_survey::answer_to(question const& asked) const
   auto const nulls  = asked.nulls ? counts_[*asked.nulls] : result.null_count.value_or(0);
   result.null_count = nulls;
   if (asked.first) { result.ends = offset_ends{reads_->at(*asked.first), reads_->at(*asked.last)}; }
-  result.is_clean = asked.is_seen_through &&
-                    (!asked.all_nulls || counts_[*asked.all_nulls] == nulls) &&
-                    (!asked.misplaced || counts_[*asked.misplaced] == 0);
+  result.is_clean = asked.is_seen_through && (!asked.misplaced || counts_[*asked.misplaced] == 0);
+  if (asked.all_nulls && counts_[*asked.all_nulls] != nulls) {
+    result.null_count = counts_[*asked.all_nulls];
+    result.mask       = std::make_shared<rmm::device_buffer>(copy_bits(asked.all_rows, where_));
+  }
   return result;
 }
 

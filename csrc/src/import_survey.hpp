@@ -58,6 +58,7 @@ class import_survey {
     std::optional<std::size_t> last{};       ///< offset
     std::optional<std::size_t> nulls{};      ///< of its own mask
     std::optional<std::size_t> all_nulls{};  ///< those of structs above as well
+    bit_range all_rows{};                    ///< the mask of these
     std::optional<std::size_t> misplaced{};  ///< null rows that are not empty
     bool is_seen_through{true};              ///< whether `sanitize` has nothing else to look for
   };

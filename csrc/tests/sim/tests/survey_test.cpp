@@ -131,6 +131,62 @@ TEST_F(survey, slices_of_lists_wait_once_for_each_level)
   }
 }
 
+TEST_F(survey, nulls_of_structs_are_pushed_without_another_wait)
+{
+  auto const type = struct_of({flat("int32"), struct_of({flat("int64"), flat("bool8")})});
+  for (auto seed = 0U; seed < 20; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const here   = lasting_stream{};
+    auto const values = samples(type, 70, 30, seed);
+    auto source       = column(type, values, far.get());
+    auto const schema = schema_of(source->view());
+    auto array        = to_arrow(std::move(source), far.get()).to_arrow();
+    // As producers may leave it: rows of a null struct are valid below it.
+    auto const forget_mask = [](ArrowArray& field) {
+      field.buffers[0] = nullptr;
+      field.null_count = 0;
+    };
+    forget_mask(*array->array.children[0]);
+    forget_mask(*array->array.children[1]->children[0]);
+    auto const before   = sim::host_syncs_here();
+    auto const imported = import(array.get(), *schema.get(), here.get());
+    EXPECT_EQ(sim::host_syncs_here() - before, 1U);
+    synchronize(here.get());
+    auto const top = imported.view();
+    EXPECT_TRUE(null_counts_hold(top));
+    for (cudf::size_type row = 0; row < top.size(); ++row) {
+      auto const is_null = values[static_cast<std::size_t>(row)].is_null();
+      EXPECT_EQ(is_null_at(top.child(0), row), is_null);
+      auto const inner = top.child(1);
+      EXPECT_EQ(is_null_at(inner.child(0), row), is_null_at(inner, row));
+      EXPECT_LE(is_null, is_null_at(inner, row));
+    }
+  }
+}
+
+TEST_F(survey, masks_that_libcudf_would_read_past_are_copied)
+{
+  for (auto const size : {std::size_t{4}, std::size_t{64}}) {
+    auto const stream = lasting_stream{};
+    auto source       = producer{stream.get(), {1, 2, 3, 4}};
+    auto* const mask  = sim::allocate(memory_kind::device, 0, size);
+    sim::enqueue(stream.get(), [mask] { std::memset(mask, 0b1011, 1); });
+    synchronize(stream.get());
+    auto buffers                  = std::array<void const*, 2>{mask, source.data()};
+    source.array.array.buffers    = buffers.data();
+    source.array.array.null_count = 1;
+    auto imported                 = import(source, stream.get());
+    EXPECT_EQ(imported.view().null_mask() == mask, size == 64U);
+    auto const seen = read_later(imported.view(), flat("int32"), stream.get());
+    imported.storage.reset();
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, (rows{number(1), number(2), value{}, number(4)}));
+    settle();
+    sim::deallocate(mask);
+  }
+}
+
 TEST_F(survey, null_rows_of_a_table_are_refused)
 {
   auto const type   = struct_of({flat("int32")});
