@@ -99,13 +99,30 @@ TEST(Invariants, AskForAsMuchAlignmentAsTheMemoryNeeds)
   EXPECT_EQ(found[0].broken, invariant::data_is_aligned);
 }
 
-TEST(Invariants, LeaveTheRestOfAWordToSlices)
+TEST(Invariants, AskOfASliceForNoMoreThanWords)
 {
   auto const column = make_column(flat("int32"), samples(flat("int32"), 40, 50));
   auto const view   = slice(*column, 3, 40);
-  expect_invariants(view, {.allocation_end = [mask = view.null_mask()](void const* address) {
-                      return address == mask ? moved(address, 8) : nullptr;
-                    }});
+  expect_invariants(view, {.allocation_of = bytes_at(view.null_mask(), 8)});
+}
+
+TEST(Invariants, AskForNoPaddingOfAMaskThatBeginsWithinItsAllocation)
+{
+  auto const column = make_column(flat("int32"), samples(flat("int32"), 70, 50));
+  auto shifted      = parts{column->view()};
+  auto const whole  = std::span{reinterpret_cast<std::byte const*>(shifted.mask), 12};
+  shifted.mask += 1;
+  shifted.size        = 38;
+  shifted.null_count  = count_nulls_in(column->view(), 32, 70);
+  auto const short_of = [&](std::size_t bytes) {
+    return find_violations(shifted.view(), {.allocation_of = [=](void const* address) {
+                             return address == shifted.mask ? whole.first(bytes)
+                                                            : std::span<std::byte const>{};
+                           }});
+  };
+  EXPECT_TRUE(short_of(12).empty());
+  ASSERT_EQ(short_of(11).size(), 1U);
+  EXPECT_EQ(short_of(11)[0].broken, invariant::mask_is_padded);
 }
 
 }  // namespace

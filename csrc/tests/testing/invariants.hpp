@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,9 @@ struct invariant_options {
   bool sanitized{true};
   /// Elements are aligned to their size, but to no more than this. CPUs make do with 8.
   std::size_t max_alignment{8};
-  /// Where the allocation that an address is in ends; null where that is not known.
-  std::function<void const*(void const*)> allocation_end{[](void const*) { return nullptr; }};
+  /// The allocation that an address is in; none where that is not known.
+  std::function<std::span<std::byte const>(void const*)> allocation_of{
+    [](void const*) { return std::span<std::byte const>{}; }};
 };
 
 /// An invariant that does not hold.

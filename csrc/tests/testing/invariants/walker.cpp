@@ -66,9 +66,9 @@ bool walker::expect(bool holds, invariant which, std::string const& path, std::s
 
 bool walker::is_allocated(void const* begin, std::int64_t size) const
 {
-  auto const* end = options_.allocation_end(begin);
-  return end == nullptr ||
-         static_cast<std::byte const*>(end) - static_cast<std::byte const*>(begin) >= size;
+  auto const memory = options_.allocation_of(begin);
+  return memory.data() == nullptr ||
+         memory.data() + memory.size() - static_cast<std::byte const*>(begin) >= size;
 }
 
 bool walker::check_shape(cudf::column_view const& column, std::string const& path)
@@ -112,7 +112,11 @@ void walker::check_mask(cudf::column_view const& column, std::string const& path
          path,
          "a mask that is not on a word");
   // Copies of a mask from its head on take the padding along, those from another bit only words.
-  auto const needed = rounded_up((end + 7) / 8, column.offset() == 0 ? block_bytes : word_bytes);
+  // That a mask begins within its allocation is a slicing producer's doing, who owes no padding.
+  auto const* allocated = options_.allocation_of(mask).data();
+  auto const is_whole =
+    column.offset() == 0 && static_cast<void const*>(allocated) == static_cast<void const*>(mask);
+  auto const needed = rounded_up((end + 7) / 8, is_whole ? block_bytes : word_bytes);
   expect(is_allocated(mask, needed),
          invariant::mask_is_padded,
          path,

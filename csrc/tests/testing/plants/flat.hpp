@@ -52,20 +52,16 @@ inline std::vector<plant> flat_plants()
      mask_is_padded,
      "column",
      [] {
-       auto result                   = planted{integer, three_numbers()};
-       result.options.allocation_end = [mask = result.changed.mask](void const* address) {
-         return address == mask ? moved(address, 60) : nullptr;
-       };
+       auto result                  = planted{integer, three_numbers()};
+       result.options.allocation_of = bytes_at(result.changed.mask, 60);
        return result;
      }},
     {"MaskOfASliceThatEndsWithinAWord",
      mask_is_padded,
      "column",
      [] {
-       auto result                   = planted{integer, samples(integer, 40, 50), 3, 40};
-       result.options.allocation_end = [mask = result.changed.mask](void const* address) {
-         return address == mask ? moved(address, 5) : nullptr;
-       };
+       auto result                  = planted{integer, samples(integer, 40, 50), 3, 40};
+       result.options.allocation_of = bytes_at(result.changed.mask, 5);
        return result;
      }},
     {"DataBetweenElements",
@@ -81,8 +77,8 @@ inline std::vector<plant> flat_plants()
      data_is_allocated,
      "column",
      [] {
-       auto result                   = planted{integer, samples(integer, 4, 0)};
-       result.options.allocation_end = [](void const* address) { return moved(address, 15); };
+       auto result                  = planted{integer, samples(integer, 4, 0)};
+       result.options.allocation_of = bytes_at(result.changed.data, 15);
        return result;
      }},
     {"ListWithoutElements",

@@ -129,10 +129,8 @@ inline std::vector<plant> offsets_plants()
      offsets_stay_within,
      "column",
      [] {
-       auto result                   = planted{flat("string"), three_texts()};
-       result.options.allocation_end = [data = result.changed.data](void const* address) {
-         return address == data ? moved(address, 2) : nullptr;
-       };
+       auto result                  = planted{flat("string"), three_texts()};
+       result.options.allocation_of = bytes_at(result.changed.data, 2);
        return result;
      }},
     {"OffsetsIntoNoCharacters",

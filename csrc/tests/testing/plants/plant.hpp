@@ -102,6 +102,15 @@ template <typename T>
 T const* moved(T const* address, std::ptrdiff_t bytes)
 { return reinterpret_cast<T const*>(reinterpret_cast<std::byte const*>(address) + bytes); }
 
+/// Tells of one allocation only.
+inline auto bytes_at(void const* begin, std::size_t size)
+{
+  return [=](void const* address) {
+    return address == begin ? std::span{static_cast<std::byte const*>(begin), size}
+                            : std::span<std::byte const>{};
+  };
+}
+
 struct plant {
   char const* name;
   invariant broken;
