@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_dictionary.hpp"
 #include "testing/columns.hpp"
+#include "testing/expect_invariants.hpp"
 #include "testing/sample.hpp"
 #include "testing/views.hpp"
 
@@ -27,7 +28,7 @@ rows decoded(detail::dictionary_parts const& parts, shape const& type)
                                         parts.null_count,
                                         0,
                                         {parts.indices->view(), parts.keys->view()}};
-  EXPECT_TRUE(null_counts_hold(column));
+  expect_invariants(column);
   return read_rows(column, dictionary_of(type));
 }
 
@@ -82,7 +83,7 @@ TEST(HostDictionaries, AreDecodedToTheirValues)
       auto const column = make_column(type, values);
       auto const found  = detail::host::decode_dictionary(column->view(), column_path{}, here());
       EXPECT_EQ(read_rows(found->view(), keys), values);
-      EXPECT_TRUE(null_counts_hold(found->view()));
+      expect_invariants(*found);
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gather.hpp"
 #include "testing/columns.hpp"
+#include "testing/expect_invariants.hpp"
 #include "testing/sample.hpp"
 #include "testing/views.hpp"
 
@@ -48,7 +49,7 @@ TEST_P(HostGather, TakesRowsOfSlices)
     }
     EXPECT_EQ(found->type(), type.type());
     EXPECT_EQ(read_rows(found->view(), type), expected);
-    EXPECT_TRUE(null_counts_hold(found->view()));
+    expect_invariants(*found);
   }
 }
 

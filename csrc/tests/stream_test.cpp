@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/consumer.hpp"
+#include "testing/imports.hpp"
 #include "testing/views.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
@@ -95,9 +96,9 @@ TEST_P(Stream, ReadersTakeWhatExportsGive)
   EXPECT_TRUE(stream.is_released());
   auto found = rows{};
   for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
-    auto const column = from_arrow_device_column(
-      reader.schema(), array.get(), {}, test::stream(), host_memory_resource());
-    auto const part = read_rows(column.view(), type);
+    auto const column = checked(from_arrow_device_column(
+      reader.schema(), array.get(), {}, test::stream(), host_memory_resource()));
+    auto const part   = read_rows(column.view(), type);
     found.insert(found.end(), part.begin(), part.end());
   }
   EXPECT_EQ(found, whole.values);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "structure.hpp"
 
+#include "testing/imports.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
 #include "utf8.hpp"
@@ -253,8 +254,8 @@ TEST(CopiedImport, OfNoRowsNeedsNoBuffers)
     array.length      = 0;
     auto options      = import_options{};
     options.copy      = true;
-    auto const column = from_arrow_device_column(
-      *make_schema(type).get(), source.array.get(), options, stream(), host_memory_resource());
+    auto const column = checked(from_arrow_device_column(
+      *make_schema(type).get(), source.array.get(), options, stream(), host_memory_resource()));
     EXPECT_EQ(column.size, 0);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dlpack_abi.hpp"
 #include "testing/columns.hpp"
+#include "testing/imports.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 
@@ -49,7 +50,11 @@ struct lent_tensor {
 };
 
 imported_tensor import_tensor(lent_tensor& source, copy_policy policy = copy_policy::if_needed)
-{ return from_dlpack(&source.managed, policy, stream(), host_memory_resource()); }
+{
+  auto imported  = from_dlpack(&source.managed, policy, stream(), host_memory_resource());
+  imported.table = checked(std::move(imported.table));
+  return imported;
+}
 
 std::vector<std::int16_t> values_of(cudf::column_view const& column)
 {

@@ -2,6 +2,7 @@
 #include "trial.hpp"
 
 #include "allocations.hpp"
+#include "testing/invariants.hpp"
 #include "values.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -48,6 +49,19 @@ bool read_expected(tree& target, bool as_table, std::string& values)
   return is_sound;
 }
 
+/// A column of contents that make sense is one that libcudf's algorithms take.
+void check_invariants(cudf::column_view const& column, import_options const& options)
+{
+  for (auto const& found : test::find_violations(column, {.sanitized = options.sanitize})) {
+    // What a producer says of its nulls is believed unless it is to be checked.
+    if (found.broken == test::invariant::null_count_is_right &&
+        options.validate != validation::full) {
+      continue;
+    }
+    throw finding{describe(found)};
+  }
+}
+
 /// Looks at columns that arrived.
 template <typename Columns>
 outcome compare(tree& target, trial const& how, Columns const& columns)
@@ -59,6 +73,7 @@ outcome compare(tree& target, trial const& how, Columns const& columns)
   found.clear();
   for (auto const& column : columns) { read_column(column.view(), found); }
   if (found != expected) { throw finding{"values that are not the producer's"}; }
+  for (auto const& column : columns) { check_invariants(column.view(), how.options); }
   return outcome::equal;
 }
 

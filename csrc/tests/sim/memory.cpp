@@ -30,6 +30,14 @@ void deallocate(void* memory) noexcept
   }
 }
 
+std::span<std::byte const> allocation_of(void const* address)
+{
+  auto& all         = detail::machine::instance();
+  auto const lock   = std::unique_lock{all.mutex};
+  auto const* found = all.memory.find(address);
+  return found == nullptr ? std::span<std::byte const>{} : std::span{found->data, found->size};
+}
+
 void* allocate_on(cudaStream_t stream, memory_kind kind, int device, std::size_t size)
 {
   void* result      = nullptr;

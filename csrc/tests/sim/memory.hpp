@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace sim {
 
@@ -37,6 +38,9 @@ inline constexpr auto fresh_byte = std::byte{0xCD};
  * it before it is given out again is an error. Null is ignored.
  */
 void deallocate(void* memory) noexcept;
+
+/// @return The memory given out that an address is in, or none
+[[nodiscard]] std::span<std::byte const> allocation_of(void const* address);
 
 /// As `allocate`, but what was freed on `stream` before is given out first, still warm.
 [[nodiscard]] void* allocate_on(cudaStream_t stream,

@@ -28,10 +28,11 @@ rmm::device_buffer host_buffer(std::vector<T> const& values)
   return buffer;
 }
 
-/// Bits in whole words, as libcudf wants them; no buffer where there is no null.
+/// Bits in blocks of 64 bytes, as libcudf wants them; no buffer where there is no null.
 inline rmm::device_buffer mask_of(rows const& values)
 {
-  auto words = std::vector<cudf::bitmask_type>(has_nulls(values) ? (values.size() + 31) / 32 : 0);
+  auto const blocks = has_nulls(values) ? (values.size() + 511) / 512 : 0;
+  auto words        = std::vector<cudf::bitmask_type>(blocks * 16);
   for (std::size_t i = 0; i < values.size() && !words.empty(); ++i) {
     if (!values[i].is_null()) { words[i / 32] |= cudf::bitmask_type{1} << (i % 32); }
   }

@@ -109,12 +109,4 @@ inline rows read_rows(cudf::column_view const& column, shape const& type)
   return result;
 }
 
-/// Null counts are promises: one that is wrong makes libcudf's algorithms go wrong.
-inline bool null_counts_hold(cudf::column_view const& column)
-{
-  auto const counted = count_nulls_in(column, column.offset(), column.offset() + column.size());
-  return counted == column.null_count() &&
-         std::all_of(column.child_begin(), column.child_end(), null_counts_hold);
-}
-
 }  // namespace cudf_arrow_bridge::test

@@ -9,6 +9,8 @@
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
 #include "testing/columns.hpp"
+#include "testing/expect_invariants.hpp"
+#include "testing/reading.hpp"
 #include "testing/sample.hpp"
 #include "testing/views.hpp"
 
@@ -94,11 +96,19 @@ inline cudf::column_view slice_later(cudf::column_view const& column,
 /// What a kernel read, once it ran.
 using late_rows = std::shared_ptr<rows>;
 
-/// Has a kernel read a column.
-inline late_rows read_later(cudf::column_view const& column, shape const& type, cudaStream_t stream)
+/// Has a kernel read a column, as libcudf's would: what these take for granted is checked, too.
+inline late_rows read_later(cudf::column_view const& column,
+                            shape const& type,
+                            cudaStream_t stream,
+                            bool sanitized = true)
 {
   auto result = std::make_shared<rows>();
-  sim::enqueue(stream, [=] { *result = read_rows(column, type); });
+  sim::enqueue(stream, [=] {
+    expect_invariants(
+      column, {.sanitized = sanitized, .max_alignment = 16, .allocation_of = sim::allocation_of});
+    *result = read_rows(column, type);
+    if (sanitized) { EXPECT_EQ(read_taken_apart(column, type), *result); }
+  });
   return result;
 }
 

@@ -22,7 +22,7 @@ class import_conversions : public bridge_test {
     auto const before   = sim::host_syncs_here();
     auto imported     = import(array.get(), *schema.get(), consumer.get(), {.sanitize = sanitize});
     auto const result = sim::host_syncs_here() - before;
-    auto const seen   = read_later(imported.view(), type, consumer.get());
+    auto const seen   = read_later(imported.view(), type, consumer.get(), sanitize);
     imported.storage.reset();
     synchronize(consumer.get());
     EXPECT_EQ(*seen, values) << type.name;

@@ -33,7 +33,7 @@ class views : public bridge_test {
       source.array->device_id   = 0;
       auto const stream         = lasting_stream{};
       auto imported             = import(source.array.get(), *schema.get(), stream.get(), options);
-      auto const seen           = read_later(imported.view(), type, stream.get());
+      auto const seen           = read_later(imported.view(), type, stream.get(), options.sanitize);
       imported.storage.reset();
       synchronize(stream.get());
       EXPECT_EQ(*seen, values);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Every import of a test passes through here, so that libcudf's invariants are checked of it, and
+/// that its algorithms would read the rows that arrived.
+#pragma once
+
+#include "expect_invariants.hpp"
+#include "reading.hpp"
+#include "views.hpp"
+
+#include <cudf_arrow_bridge/import.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+
+inline imported_column checked(imported_column imported, import_options const& options = {})
+{
+  expect_invariants(imported.view(), {.sanitized = options.sanitize});
+  return imported;
+}
+
+/// @param imported An `imported_table` or a `borrowed_table`
+template <typename Table>
+Table checked(Table imported, import_options const& options = {})
+{
+  for (auto const& column : imported.view()) {
+    expect_invariants(column, {.sanitized = options.sanitize});
+  }
+  return imported;
+}
+
+/// Expects rows of an import, whichever of libcudf's ways to read them is taken.
+inline void expect_rows(cudf::column_view const& column, shape const& type, rows const& expected)
+{
+  EXPECT_EQ(read_rows(column, type), expected);
+  EXPECT_EQ(read_taken_apart(column, type), expected);
+  auto const half  = column.size() / 2;
+  auto const parts = std::vector{slice(column, 0, half), slice(column, half, column.size())};
+  EXPECT_EQ(read_concatenated(parts, type), expected);
+  auto twice = expected;
+  twice.insert(twice.end(), expected.begin(), expected.end());
+  EXPECT_EQ(read_concatenated(std::vector{column, column}, type), twice);
+}
+
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What libcudf's algorithms take for granted of a column, and a check of it.
+#pragma once
+
+#include <cudf/column/column_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+
+/// What must hold of each level of a column. `statement_of` and `source_of` say it in words.
+enum class invariant : std::int8_t {
+  rows_fit,
+  null_count_is_right,
+  mask_is_aligned,
+  mask_is_padded,
+  data_is_aligned,
+  data_is_allocated,
+  children_are_there,
+  offsets_have_their_type,
+  offsets_have_no_nulls,
+  offsets_begin_at_their_head,
+  offsets_are_enough,
+  first_offset_is_zero,
+  offsets_ascend,
+  offsets_stay_within,
+  child_ends_with_offsets,
+  null_rows_are_empty,
+  fields_begin_at_their_head,
+  fields_cover_the_struct,
+  null_structs_have_null_fields,
+  indices_are_signed,
+  indices_have_no_nulls,
+  indices_begin_at_their_head,
+  indices_cover_the_rows,
+  indices_are_within_keys,
+  keys_have_no_nulls,
+};
+
+constexpr int num_invariants = static_cast<int>(invariant::keys_have_no_nulls) + 1;
+
+/// @return What must hold, in a sentence
+[[nodiscard]] char const* statement_of(invariant which);
+
+/// @return The function of libcudf that takes it for granted, and its file below `cpp/`
+[[nodiscard]] char const* source_of(invariant which);
+
+/// What is known of a column beside its view.
+struct invariant_options {
+  /// Nulls of structs are their fields' too, and null strings and lists are empty.
+  bool sanitized{true};
+  /// Elements are aligned to their size, but to no more than this. CPUs make do with 8.
+  std::size_t max_alignment{8};
+  /// The allocation that an address is in; none where that is not known.
+  std::function<std::span<std::byte const>(void const*)> allocation_of{
+    [](void const*) { return std::span<std::byte const>{}; }};
+};
+
+/// An invariant that does not hold.
+struct violation {
+  invariant broken;
+  std::string path;   ///< `column`, then `.offsets`, `[]`, `.` and a field's number, `.keys` ...
+  std::string found;  ///< what is there instead
+};
+
+/// @return All of a violation in one line
+[[nodiscard]] std::string describe(violation const& v);
+
+/**
+ * @brief Looks for what libcudf's algorithms would trip over, at all levels of a column.
+ *
+ * The fields of a struct are looked at as `structs_column_view::get_sliced_child` gives them. What
+ * `cudf::column_view` refuses to be made of is not looked for. Where one finding makes others
+ * meaningless, only the one is reported.
+ *
+ * @param column A column whose memory the calling thread may read
+ */
+[[nodiscard]] std::vector<violation> find_violations(cudf::column_view const& column,
+                                                     invariant_options const& options = {});
+
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../invariants.hpp"
+
+#include <array>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+struct row {
+  invariant which;
+  char const* statement;
+  char const* source;
+};
+
+constexpr auto rows = std::to_array<row>({
+  {invariant::rows_fit,
+   "the offset and the size together fit size_type",
+   "detail::slice, src/copying/slice.cu"},
+  {invariant::null_count_is_right,
+   "the null count is that of the mask's bits; there is no count that means unknown",
+   "column_view_base::has_nulls, include/cudf/column/column_view.hpp"},
+  {invariant::mask_is_aligned,
+   "the mask is aligned to bitmask_type",
+   "bit_is_set, include/cudf/utilities/bit.hpp"},
+  {invariant::mask_is_padded,
+   "the mask is readable in blocks of 64 bytes from its head on, and in words behind an offset",
+   "detail::copy_bitmask, src/bitmask/null_mask.cu"},
+  {invariant::data_is_aligned,
+   "the data is aligned to its elements",
+   "column_device_view::element, include/cudf/column/column_device_view.cuh"},
+  {invariant::data_is_allocated,
+   "the data of all rows lies within its allocation",
+   "create_column_from_view, src/column/column.cu"},
+  {invariant::children_are_there,
+   "a list has offsets and elements, a string column offsets, a dictionary indices and keys, and "
+   "what is flat has no children",
+   "lists_column_view::child, src/lists/lists_column_view.cu; strings_column_view::offsets, "
+   "src/strings/strings_column_view.cpp; dictionary_column_view, "
+   "src/dictionary/dictionary_column_view.cpp"},
+  {invariant::offsets_have_their_type,
+   "offsets are INT32, those of strings may be INT64",
+   "lists_column_view::offsets_begin, include/cudf/lists/lists_column_view.hpp; "
+   "get_offset_value, src/strings/utilities.cu"},
+  {invariant::offsets_have_no_nulls,
+   "offsets have no nulls",
+   "make_lists_column, src/lists/lists_column_factories.cu; make_strings_column, "
+   "src/strings/strings_column_factories.cu"},
+  {invariant::offsets_begin_at_their_head,
+   "the column of the offsets has no offset of its own",
+   "fused_concatenate_string_offset_kernel, src/strings/copying/concatenate.cu"},
+  {invariant::offsets_are_enough,
+   "there is one offset more than there are rows, those before a slice included",
+   "lists_column_view::get_sliced_child, src/lists/lists_column_view.cu"},
+  {invariant::first_offset_is_zero,
+   "without an offset of the column the first one of its offsets is 0",
+   "lists_column_view::get_sliced_child, src/lists/lists_column_view.cu; "
+   "get_first_and_last_offset, src/strings/utilities.cu"},
+  {invariant::offsets_ascend,
+   "offsets ascend and are not negative",
+   "explode, src/lists/explode.cu"},
+  {invariant::offsets_stay_within,
+   "offsets end within the elements or characters",
+   "detail::slice, src/copying/slice.cu; strings_column_view::chars_size, "
+   "src/strings/strings_column_view.cpp"},
+  {invariant::child_ends_with_offsets,
+   "the elements end with the last offset where the offsets end with the rows",
+   "merge_offsets, src/lists/copying/concatenate.cu"},
+  {invariant::null_rows_are_empty,
+   "null lists and strings are empty",
+   "has_nonempty_nulls, src/copying/purge_nonempty_nulls.cu"},
+  {invariant::fields_begin_at_their_head,
+   "the fields of a struct have no offset of their own",
+   "structs_column_view::get_sliced_child, src/structs/structs_column_view.cpp"},
+  {invariant::fields_cover_the_struct,
+   "the fields of a struct have its rows, those before a slice included",
+   "structs_column_view::get_sliced_child, src/structs/structs_column_view.cpp"},
+  {invariant::null_structs_have_null_fields,
+   "fields are null where their struct is",
+   "superimpose_and_sanitize_nulls, src/structs/utilities.cu"},
+  {invariant::indices_are_signed,
+   "indices are integers with a sign",
+   "make_dictionary_column, src/dictionary/dictionary_factories.cu"},
+  {invariant::indices_have_no_nulls,
+   "the mask is the dictionary's, not its indices'",
+   "make_dictionary_column, src/dictionary/dictionary_factories.cu"},
+  {invariant::indices_begin_at_their_head,
+   "the column of the indices has no offset of its own",
+   "dictionary_column_view::get_indices_annotated, src/dictionary/dictionary_column_view.cpp"},
+  {invariant::indices_cover_the_rows,
+   "there is an index for each row, those before a slice included",
+   "dictionary_column_view::get_indices_annotated, src/dictionary/dictionary_column_view.cpp"},
+  {invariant::indices_are_within_keys,
+   "indices of rows that are not null are those of keys",
+   "map_indices_fn, src/dictionary/detail/concatenate.cu"},
+  {invariant::keys_have_no_nulls,
+   "keys have no nulls",
+   "make_dictionary_column, src/dictionary/dictionary_factories.cu"},
+});
+
+constexpr bool in_order()
+{
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].which != static_cast<invariant>(i)) { return false; }
+  }
+  return rows.size() == num_invariants;
+}
+
+static_assert(in_order());
+
+row const& row_of(invariant which) { return rows.at(static_cast<std::size_t>(which)); }
+
+}  // namespace
+
+char const* statement_of(invariant which) { return row_of(which).statement; }
+
+char const* source_of(invariant which) { return row_of(which).source; }
+
+std::string describe(violation const& v)
+{
+  return v.path + ": " + v.found + " found, but " + statement_of(v.broken) + " (" +
+         source_of(v.broken) + ")";
+}
+
+}  // namespace cudf_arrow_bridge::test

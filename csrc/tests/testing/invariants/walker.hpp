@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "../invariants.hpp"
+
+#include <utility>
+
+namespace cudf_arrow_bridge::test {
+
+/// Visits the levels of a column and notes what does not hold.
+class walker {
+ public:
+  explicit walker(invariant_options const& options) : options_{options} {}
+
+  void visit(cudf::column_view const& column, std::string const& path);
+
+  [[nodiscard]] std::vector<violation> take() && { return std::move(found_); }
+
+ private:
+  bool check_shape(cudf::column_view const& column, std::string const& path);
+  void check_mask(cudf::column_view const& column, std::string const& path);
+  void check_data(cudf::column_view const& column, std::string const& path);
+  bool check_offsets(cudf::column_view const& column, std::string const& path);
+  void visit_strings(cudf::column_view const& column, std::string const& path);
+  void visit_lists(cudf::column_view const& column, std::string const& path);
+  void visit_fields(cudf::column_view const& column, std::string const& path);
+  void visit_dictionary(cudf::column_view const& column, std::string const& path);
+  void check_empty_nulls(cudf::column_view const& column, std::string const& path);
+
+  /// @return Whether `size` bytes are there, as far as that is known
+  [[nodiscard]] bool is_allocated(void const* begin, std::int64_t size) const;
+
+  /// @return Whether it holds; notes what was found where it does not
+  bool expect(bool holds, invariant which, std::string const& path, std::string found);
+
+  invariant_options const& options_;
+  std::vector<violation> found_;
+};
+
+/// The integer at an index counted from the head of a column of integers with a sign.
+[[nodiscard]] std::int64_t integer_at(cudf::column_view const& column, std::int64_t index);
+
+/// Whether a row, counted from the head of the buffers, is valid.
+[[nodiscard]] bool is_valid_at(cudf::column_view const& column, std::int64_t index);
+
+[[nodiscard]] cudf::size_type nulls_between(cudf::column_view const& column,
+                                            std::int64_t begin,
+                                            std::int64_t end);
+
+/// Rows of a view and those before them.
+[[nodiscard]] inline std::int64_t end_of_rows(cudf::column_view const& column)
+{ return std::int64_t{column.offset()} + column.size(); }
+
+}  // namespace cudf_arrow_bridge::test
