@@ -35,3 +35,17 @@ def _everything_is_released():
     for name in ("dlpack", "peers"):
         if (module := sys.modules.get(name)) is not None:
             assert not module.Producer.alive, f"{name}: handed out and never released"
+
+
+@pytest.fixture(autouse=True)
+def _imports_obey_libcudf(request, monkeypatch):
+    """Whatever a test imports into host memory must be a column that libcudf's algorithms take."""
+    from invariants import checked_bring, checked_bringer
+
+    from cudf_arrow_bridge import has_gpu
+    from cudf_arrow_bridge.importer import Importer
+
+    if has_gpu() or request.node.get_closest_marker("unsound"):
+        return
+    monkeypatch.setattr(Importer, "bring", checked_bring(Importer.bring))
+    monkeypatch.setattr(Importer, "bringer", checked_bringer(Importer.bringer))
