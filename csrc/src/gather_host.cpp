@@ -103,9 +103,11 @@ class gatherer {
                              std::span<size_type const> map,
                              children_t& children)
   {
-    if (source.num_children() == 0) { return none(); }  // libcudf's column of no strings
-    auto const is_large   = child_of(source, 0).type().id() == type_id::INT64;
-    auto const* offsets   = child_of(source, 0).head<void>();
+    // libcudf's column of no strings has no offsets; null rows can be made of it all the same.
+    auto const is_bare = source.num_children() == 0;
+    if (is_bare && map.empty()) { return none(); }
+    auto const is_large   = !is_bare && child_of(source, 0).type().id() == type_id::INT64;
+    auto const* offsets   = is_bare ? nullptr : child_of(source, 0).head<void>();
     auto const* chars     = source.head<std::byte>();
     auto const first_char = [&](std::int64_t row) {
       return is_large ? load<std::int64_t>(offsets, row) : load<std::int32_t>(offsets, row);
