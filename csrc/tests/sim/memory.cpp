@@ -30,6 +30,13 @@ void deallocate(void* memory) noexcept
   }
 }
 
+void share_pageable_memory_with(int device)
+{
+  auto& all            = detail::machine::instance();
+  auto const lock      = std::unique_lock{all.mutex};
+  all.reaches_pageable = device;
+}
+
 void* allocate_on(cudaStream_t stream, memory_kind kind, int device, std::size_t size)
 {
   void* result      = nullptr;

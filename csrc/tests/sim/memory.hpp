@@ -38,6 +38,9 @@ inline constexpr auto fresh_byte = std::byte{0xCD};
  */
 void deallocate(void* memory) noexcept;
 
+/// Has the kernels of one device use pageable memory, as on hosts that share their page tables.
+void share_pageable_memory_with(int device);
+
 /// As `allocate`, but what was freed on `stream` before is given out first, still warm.
 [[nodiscard]] void* allocate_on(cudaStream_t stream,
                                 memory_kind kind,
