@@ -266,6 +266,13 @@ CHILDREN = {
     "exits as it is": """
         sys.exit()
         """,
+    "releases what it imports": """
+        own = [Producer(STRUCT) for _ in range(3)]
+        for other in own:
+            column_from(other)
+        gc.collect()
+        os._exit(0 if [other.releases for other in own] == [1, 1, 1] else 1)
+        """,
     "goes on working": """
         column = column_from(pa.array(bridge.to_arrow_device(imported)))
         same = pa.array(bridge.to_arrow_device(column)).equals(pa.array(exported))

@@ -12,6 +12,7 @@ namespace cudf_arrow_bridge::detail {
 deferred::deferred(bool prepare)
 {
   if (!prepare) { return; }
+  device_ = rmm::get_current_cuda_device();
   release_queue::instance().start();
   spare_ = pooled_event::acquire();
   passages_.reserve(1);
@@ -19,6 +20,8 @@ deferred::deferred(bool prepare)
 
 void deferred::pass(cuda::stream_ref stream) noexcept
 {
+  // Whatever is current on the thread that frees.
+  auto const guard  = rmm::cuda_set_device_raii{*device_};
   auto const status = [&] {
     try {
       return note_passage(stream);
@@ -52,11 +55,13 @@ cudaError_t deferred::note_passage(cuda::stream_ref stream)
 
 void deferred::finish() noexcept
 {
-  if (passages_.empty()) {
-    delete this;
-  } else {
+  if (!passages_.empty()) {
     release_queue::instance().push(this);
+    return;
   }
+  auto guard = std::optional<rmm::cuda_set_device_raii>{};
+  if (device_) { guard.emplace(*device_); }
+  delete this;
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -3,11 +3,14 @@
 
 #include "events.hpp"
 
+#include <rmm/cuda_device.hpp>
+
 #include <cuda/stream>
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -16,7 +19,9 @@ namespace cudf_arrow_bridge::detail {
  * @brief Something to be destroyed once certain points of certain streams have passed.
  *
  * It is the node of the release queue itself and acquires its first event as it is made, so that
- * deferring needs no memory in the common case of one stream.
+ * deferring needs no memory in the common case of one stream. It belongs to the device that was
+ * current then: that one's default streams are meant where a default stream is named, its events
+ * are recorded, and it is current when this is destroyed.
  */
 class deferred {
  public:
@@ -49,6 +54,7 @@ class deferred {
 
   [[nodiscard]] cudaError_t note_passage(cuda::stream_ref stream);
 
+  std::optional<rmm::cuda_device_id> device_;  ///< none if no point will have to pass
   std::mutex mutex_;  ///< of what follows; the event pool's may be taken within, no other
   pooled_event spare_;
   std::vector<passage> passages_;

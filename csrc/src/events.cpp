@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events.hpp"
 
-#include "process.hpp"
-
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
@@ -14,13 +12,13 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// Idle events by device. Never destroyed: at exit CUDA may be gone before any destructor runs.
+/// Idle events by device.
 class event_pool {
  public:
   static event_pool& instance()
   {
-    static auto* pool = new event_pool;
-    return *pool;
+    static constinit per_process<event_pool> pool;
+    return pool.get();
   }
 
   cudaEvent_t take(int device)
@@ -80,7 +78,7 @@ pooled_event pooled_event::acquire()
 }
 
 pooled_event::pooled_event(pooled_event&& other) noexcept
-  : event_{std::exchange(other.event_, nullptr)}, device_{other.device_}
+  : event_{std::exchange(other.event_, nullptr)}, device_{other.device_}, made_in_{other.made_in_}
 {
 }
 
@@ -88,13 +86,13 @@ pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
 {
   std::swap(event_, other.event_);
   std::swap(device_, other.device_);
+  std::swap(made_in_, other.made_in_);
   return *this;
 }
 
 pooled_event::~pooled_event()
 {
-  // In a forked child CUDA is unusable, and the pool's mutex may be held by a thread left behind.
-  if (event_ != nullptr && !in_forked_child()) {
+  if (event_ != nullptr && made_in_.is_of_this_process()) {
     event_pool::instance().give_back(device_, event_);
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "process.hpp"
+
 #include <cuda/stream>
 #include <cuda_runtime_api.h>
 
@@ -10,7 +12,8 @@ namespace cudf_arrow_bridge::detail {
  * @brief A CUDA event on loan from the pool of its device.
  *
  * Timing is disabled, and waiting for it on the host blocks rather than spins. It goes back to the
- * pool with its owner: waits that were enqueued before keep the record that they saw.
+ * pool with its owner: waits that were enqueued before keep the record that they saw. A forked
+ * child gives none of its parent's back.
  */
 class pooled_event {
  public:
@@ -50,9 +53,11 @@ class pooled_event {
 
   cudaEvent_t event_{nullptr};
   int device_{-1};
+  process_stamp made_in_;
 };
 
-/// @return Events made so far and not in any pool, for tests that look for leaks
+/// @return Events that this process made and that are not in its pool, for tests that look for
+/// leaks
 [[nodiscard]] std::size_t events_on_loan() noexcept;
 
 }  // namespace cudf_arrow_bridge::detail

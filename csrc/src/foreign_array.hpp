@@ -2,6 +2,7 @@
 #pragma once
 
 #include "deferred.hpp"
+#include "process.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 
@@ -18,7 +19,8 @@ namespace cudf_arrow_bridge::detail {
  *
  * Work queued on the stream that a buffer is freed on may still read it. So each share that goes
  * leaves an event behind on its stream, and the producer's `release` is called only after all of
- * these: at once if there are none (host memory), else by the release queue.
+ * these: at once if there are none (host memory), else by the release queue. A forked child leaves
+ * its parent's device memory alone.
  */
 class foreign_array : private deferred {
  public:
@@ -30,7 +32,7 @@ class foreign_array : private deferred {
    * @param array Left released
    * @param host Whether it is pageable host memory, which no stream can be reading
    */
-  foreign_array(ArrowDeviceArray* array, bool host) : deferred{!host}, array_{array}, host_{host} {}
+  foreign_array(ArrowDeviceArray* array, bool host);
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -40,8 +42,12 @@ class foreign_array : private deferred {
  private:
   ~foreign_array() override = default;
 
+  [[nodiscard]] cuda::stream_ref named_here(cuda::stream_ref stream) const noexcept;
+
   unique_device_array array_;
   bool host_;
+  process_stamp made_in_;
+  std::uint64_t made_on_;  ///< number of the thread
   std::atomic<std::int64_t> shares_{1};
 };
 

@@ -3,18 +3,16 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-std::atomic<bool> forked{false};
+std::atomic<std::uint32_t> num_forks{0};
 
 [[maybe_unused]] int const registered =
-  pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+  pthread_atfork(nullptr, nullptr, [] { num_forks.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
 
-bool in_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
+process_stamp::process_stamp() noexcept : num_forks_{num_forks.load(std::memory_order_relaxed)} {}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -18,15 +18,14 @@ namespace {
 /// A release that waits for something this process no longer provides must not keep it from ending.
 constexpr auto patience = std::chrono::seconds{30};
 
-thread_local bool on_thread_of_queue = false;
+thread_local release_queue const* queue_of_thread = nullptr;  ///< whose thread this is, if any
 
 }  // namespace
 
 release_queue& release_queue::instance()
 {
-  // Never destroyed: arrays may be freed by destructors that run after any of ours.
-  static auto* queue = new release_queue;
-  return *queue;
+  static constinit per_process<release_queue> queue;
+  return queue.get();
 }
 
 void release_queue::start()
@@ -67,8 +66,7 @@ void release_queue::enqueue(deferred* work) noexcept
 
 void release_queue::drain() noexcept
 {
-  if (in_forked_child()) { return; }
-  if (on_thread_of_queue) { return; }
+  if (queue_of_thread == this) { return; }
   auto lock      = std::unique_lock{mutex_};
   auto me        = waiting{num_pushed_, num_pushed_ - num_released_, first_waiting_};
   first_waiting_ = &me;
@@ -80,8 +78,8 @@ void release_queue::drain() noexcept
 
 void release_queue::run(std::size_t worker) noexcept
 {
-  on_thread_of_queue = true;
-  auto lock          = std::unique_lock{mutex_};
+  queue_of_thread = this;
+  auto lock       = std::unique_lock{mutex_};
   for (;;) {
     deferred* work = nullptr;
     pushed_.wait(lock, [&] { return (work = lanes_.take(worker)) != nullptr; });

@@ -19,9 +19,14 @@ namespace cudf_arrow_bridge::detail {
  * take the GIL or come back here. Objects of one stream go in the order in which they were pushed.
  * Those of other streams don't wait for them, as long as no more streams are late than there are
  * threads. An object that waits for several streams waits for one after the other.
+ *
+ * A forked child has a queue of its own, for what it pushes itself: its parent's threads are gone.
  */
 class release_queue {
  public:
+  release_queue() = default;
+
+  /// The queue of this process. Never destroyed: arrays may be freed by destructors that run late.
   static release_queue& instance();
 
   /**
@@ -44,8 +49,6 @@ class release_queue {
     std::uint64_t left;
     waiting* next;
   };
-
-  release_queue() = default;
 
   void add_thread();
   void run(std::size_t worker) noexcept;

@@ -2,6 +2,7 @@
 #include "staging.hpp"
 
 #include "deferred.hpp"
+#include "process.hpp"
 
 #include <rmm/detail/error.hpp>
 
@@ -21,13 +22,15 @@ constexpr std::size_t largest_block  = std::size_t{1} << 26;  ///< pinned memory
 constexpr std::size_t most_idle      = std::size_t{1} << 27;  ///< bytes kept for later uploads
 constexpr std::size_t most_blocks    = 64;                    ///< kept likewise
 
-/// Pinned memory between uploads. Never destroyed, as CUDA may be gone before it.
+/// Pinned memory between uploads.
 class pinned_pool {
  public:
+  pinned_pool() { idle_.reserve(most_blocks); }
+
   static pinned_pool& instance()
   {
-    static auto* pool = new pinned_pool;
-    return *pool;
+    static constinit per_process<pinned_pool> pool;
+    return pool.get();
   }
 
   /// @return Null if there is no such memory
@@ -72,8 +75,6 @@ class pinned_pool {
     idle_bytes_ += size;
     return true;
   }
-
-  pinned_pool() { idle_.reserve(most_blocks); }
 
   std::mutex mutex_;
   std::vector<idle_block> idle_;

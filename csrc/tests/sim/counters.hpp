@@ -19,8 +19,8 @@ namespace sim {
 /**
  * @brief How often this thread waited for a stream, or made a call that may.
  *
- * Counted are the synchronising calls, `cudaFree`, and copies from or to pageable memory. Never
- * set back: compare two values.
+ * Counted are the synchronising calls, `cudaFree`, `cudaHostAlloc`, and copies from or to pageable
+ * memory. Never set back: compare two values.
  */
 [[nodiscard]] std::size_t host_syncs_here();
 

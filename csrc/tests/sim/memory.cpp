@@ -38,6 +38,13 @@ std::span<std::byte const> allocation_of(void const* address)
   return found == nullptr ? std::span<std::byte const>{} : std::span{found->data, found->size};
 }
 
+void share_pageable_memory_with(int device)
+{
+  auto& all            = detail::machine::instance();
+  auto const lock      = std::unique_lock{all.mutex};
+  all.reaches_pageable = device;
+}
+
 void* allocate_on(cudaStream_t stream, memory_kind kind, int device, std::size_t size)
 {
   void* result      = nullptr;

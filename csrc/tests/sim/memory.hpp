@@ -42,6 +42,9 @@ void deallocate(void* memory) noexcept;
 /// @return The memory given out that an address is in, or none
 [[nodiscard]] std::span<std::byte const> allocation_of(void const* address);
 
+/// Has the kernels of one device use pageable memory, as on hosts that share their page tables.
+void share_pageable_memory_with(int device);
+
 /// As `allocate`, but what was freed on `stream` before is given out first, still warm.
 [[nodiscard]] void* allocate_on(cudaStream_t stream,
                                 memory_kind kind,

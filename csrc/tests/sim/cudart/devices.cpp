@@ -51,6 +51,16 @@ cudaError_t cudaSetDevice(int device)
   });
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    if (device < 0 || device >= all.num_devices) { return cudaErrorInvalidDevice; }
+    if (attribute != cudaDevAttrPageableMemoryAccess) { return cudaErrorInvalidValue; }
+    *value = device == all.reaches_pageable ? 1 : 0;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaDeviceSynchronize()
 {
   return call(__func__, [&](auto& all, auto& lock) {

@@ -57,6 +57,7 @@ cudaError_t cudaMallocHost(void** memory, std::size_t size)
 cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned int)
 {
   return call(__func__, [=](auto& all, auto&) {
+    all.count_host_sync();
     *memory = all.memory.keep(all.memory.allocate(memory_kind::pinned, current_device(), size, 0));
     return cudaSuccess;
   });

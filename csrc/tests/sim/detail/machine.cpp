@@ -45,7 +45,10 @@ machine& machine::instance()
     // Tests ask for counters in forked children: no thread that is left behind may hold the mutex.
     pthread_atfork([] { instance().mutex.lock(); },
                    [] { instance().mutex.unlock(); },
-                   [] { instance().mutex.unlock(); });
+                   [] {
+                     instance().work.forget_streams();
+                     instance().mutex.unlock();
+                   });
     return new machine;
   }();
   return *all;

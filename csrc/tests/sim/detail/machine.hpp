@@ -74,6 +74,7 @@ struct machine {
   event_table events{};
   fault_table faults{};
   int num_devices{2};
+  int reaches_pageable{-1};  ///< the one device whose kernels may use pageable memory, or none
   std::map<std::string, std::size_t, std::less<>> calls{};
   std::vector<std::string> violations{};
   std::size_t host_syncs{0};

@@ -173,6 +173,13 @@ void scheduler::join(lock_type& lock, stream_table::streams const& ended)
   lock.lock();
 }
 
+void scheduler::forget_streams()
+{
+  // Not to be destroyed: their threads count as running, and as waiting.
+  new stream_table::streams{streams_.take_all()};
+  watches_idleness_ = false;
+}
+
 void scheduler::report_standstill() const
 {
   std::fputs("simulated CUDA: a thread waits for ever; the streams with work are\n", stderr);

@@ -56,6 +56,9 @@ class scheduler {
   /// Ends the threads of the streams given.
   static void join(lock_type& lock, stream_table::streams const& ended);
 
+  /// Leaves the streams behind whose threads a forked child does not have.
+  void forget_streams();
+
   /// To be called by whatever shows that the program is busy with the runtime.
   void note_activity() { ++activity_; }
 

@@ -2,6 +2,7 @@
 #include "streams.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 
 namespace sim::detail {
@@ -14,6 +15,14 @@ std::uint64_t next_id()
 {
   static std::uint64_t last = 0xFFFF;
   return ++last;
+}
+
+/// Unlike those of the operating system, numbers of threads that are gone are not used again.
+std::uint64_t number_of_this_thread()
+{
+  static std::atomic<std::uint64_t> last{0};
+  thread_local auto const number = ++last;
+  return number;
 }
 
 cudaStream_t handle_of(stream_state const& stream)
@@ -58,7 +67,7 @@ stream_state* stream_table::find(cudaStream_t handle, int device)
     return stream;
   }
   if (handle == cudaStreamPerThread) {
-    auto& stream = per_thread_[{device, std::this_thread::get_id()}];
+    auto& stream = per_thread_[{device, number_of_this_thread()}];
     if (stream == nullptr) { stream = &add(device, stream_type::blocking, default_weight); }
     return stream;
   }

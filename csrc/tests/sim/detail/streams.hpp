@@ -83,7 +83,7 @@ class stream_table {
   streams all_;
   std::map<cudaStream_t, stream_state*> handles_;
   std::map<int, stream_state*> legacy_;
-  std::map<std::pair<int, std::thread::id>, stream_state*> per_thread_;
+  std::map<std::pair<int, std::uint64_t>, stream_state*> per_thread_;  ///< by device and thread
 };
 
 }  // namespace sim::detail

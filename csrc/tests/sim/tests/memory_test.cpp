@@ -47,6 +47,23 @@ TEST_F(memory, tells_its_kind_and_device_anywhere_inside)
   }
 }
 
+TEST_F(memory, that_is_pageable_may_be_within_reach_of_a_device)
+{
+  auto const reaches = [](int device) {
+    auto value = -1;
+    EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrPageableMemoryAccess, device), cudaSuccess);
+    return value;
+  };
+  EXPECT_EQ(reaches(0), 0);
+  EXPECT_EQ(reaches(1), 0);
+  sim::share_pageable_memory_with(1);
+  EXPECT_EQ(reaches(0), 0);
+  EXPECT_EQ(reaches(1), 1);
+  auto value = 0;
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrPageableMemoryAccess, 2),
+            cudaErrorInvalidDevice);
+}
+
 TEST_F(memory, unknown_to_cuda_is_unregistered)
 {
   auto* pageable   = sim::allocate(memory_kind::pageable, 0, size);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Release callbacks may be slow, use CUDA and come back; processes may fork and exit meanwhile.
+/// Release callbacks may be slow, use CUDA and come back; processes may exit meanwhile.
 #include "bridge_test.hpp"
-
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -133,56 +129,6 @@ TEST_F(release_callbacks, of_one_array_wait_for_shares_dropped_by_many_threads)
     settle();
     for (auto i = 0U; i < late.size(); ++i) { EXPECT_EQ(*late[i], field_rows(values, i, {})); }
   }
-}
-
-/// Forks, runs `child` there, and tells whether the child ended well and soon.
-template <typename Child>
-bool ends_well(Child child)
-{
-  auto const start = clock_type::now();
-  auto const pid   = fork();
-  if (pid == 0) { _exit(child() ? 0 : 1); }
-  auto status = 0;
-  while (waitpid(pid, &status, WNOHANG) == 0) {
-    if (clock_type::now() - start > less_than_drain_takes) {
-      kill(pid, SIGKILL);
-      waitpid(pid, &status, 0);
-      return false;
-    }
-    std::this_thread::sleep_for(1ms);
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-TEST_F(release_callbacks, forked_children_leave_device_memory_alone)
-{
-  auto const stream = lasting_stream{};
-  auto source       = producer{stream.get()};
-  auto pending      = producer{stream.get()};
-  auto imported     = import(source, stream.get());
-  auto exported     = to_arrow(integer_column(stream.get()), stream.get());
-  auto freed        = import(pending, stream.get());
-  auto slow         = std::optional<sim::slow_stream>{stream.get()};
-  freed.storage.reset();
-  EXPECT_TRUE(ends_well([&] {
-    auto const loan  = detail::events_on_loan();
-    auto const calls = sim::calls("cudaStreamGetId");
-    imported.storage.reset();
-    drain_releases();
-    return detail::events_on_loan() == loan && sim::calls("cudaStreamGetId") == calls &&
-           source.released() == 0;
-  }));
-  EXPECT_EQ(source.released(), 0);
-  slow.reset();
-}
-
-TEST_F(release_callbacks, forked_children_give_no_event_back)
-{
-  auto event = std::optional{detail::pooled_event::acquire()};
-  EXPECT_TRUE(ends_well([&] {
-    event.reset();
-    return detail::events_on_loan() == 1;
-  }));
 }
 
 using exits = release_callbacks;

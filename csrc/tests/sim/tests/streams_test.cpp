@@ -103,6 +103,43 @@ TEST_F(streams, the_legacy_stream_is_ordered_with_blocking_ones)
   }
 }
 
+TEST_F(streams, each_thread_has_its_default_stream)
+{
+  auto seen = std::set<std::string>{};
+  auto ids  = std::set<unsigned long long>{};
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    order_.clear();
+    ids.clear();
+    for (auto const name : std::string{"abc"}) {
+      // One after the other, and still not one stream: the numbers of threads are used again.
+      std::thread{[&] {
+        enqueue(cudaStreamPerThread, note(name));
+        auto id = 0ULL;
+        EXPECT_EQ(cudaStreamGetId(cudaStreamPerThread, &id), cudaSuccess);
+        ids.insert(id);
+      }}.join();
+    }
+    sim::drain();
+    seen.insert(order_);
+    EXPECT_EQ(ids.size(), 3U);
+  }
+  EXPECT_GT(seen.size(), 1U);
+}
+
+TEST_F(streams, the_legacy_stream_comes_after_those_of_all_threads)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    order_.clear();
+    std::thread{[&] { enqueue(cudaStreamPerThread, note('a')); }}.join();
+    enqueue(cudaStreamLegacy, note('b'));
+    std::thread{[&] { enqueue(cudaStreamPerThread, note('c')); }}.join();
+    sim::drain();
+    EXPECT_EQ(order_, "abc");
+  }
+}
+
 TEST_F(streams, the_legacy_stream_is_not_ordered_with_others)
 {
   auto seen = std::set<std::string>{};

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Forked children leave what their parent imported alone, and release what they import.
+#include "bridge_test.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using namespace std::chrono_literals;
+using clock_type = std::chrono::steady_clock;
+
+constexpr auto long_enough = 25s;  ///< but shorter than a drain takes that nothing ends
+
+#ifdef __SANITIZE_THREAD__
+constexpr auto threads_in_children = false;  ///< it ends children that start some
+#else
+constexpr auto threads_in_children = true;
+#endif
+
+class forks : public bridge_test {
+ protected:
+  /// Imports and frees what is the child's own. @return Whether it was released, after its reader
+  bool releases_an_import()
+  {
+    auto const stream = sim::stream{};
+    auto source       = producer{stream.get()};
+    auto imported     = import(source, stream.get());
+    auto const seen   = read_later(imported.view(), flat("int32"), stream.get());
+    imported.storage.reset();
+    drain_releases();
+    return source.released() == 1 && *seen == integer_rows({1, 2, 3, 4}) &&
+           detail::events_on_loan() == 0;
+  }
+};
+
+/// Forks, runs `child` there, and tells whether the child ended well and soon.
+template <typename Child>
+bool ends_well(Child child)
+{
+  auto const start = clock_type::now();
+  auto const pid   = fork();
+  if (pid == 0) {
+    alarm(60);  // should nobody be left to end it
+    _exit(child() ? 0 : 1);
+  }
+  auto status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    if (clock_type::now() - start > long_enough) {
+      kill(pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      return false;
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(forks, leave_device_memory_alone)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto pending      = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  auto exported     = to_arrow(integer_column(stream.get()), stream.get());
+  auto freed        = import(pending, stream.get());
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  freed.storage.reset();
+  EXPECT_TRUE(ends_well([&] {
+    auto const loan  = detail::events_on_loan();
+    auto const calls = sim::calls("cudaStreamGetId");
+    imported.storage.reset();
+    drain_releases();
+    return detail::events_on_loan() == loan && sim::calls("cudaStreamGetId") == calls &&
+           source.released() == 0;
+  }));
+  EXPECT_EQ(source.released(), 0);
+  slow.reset();
+}
+
+TEST_F(forks, give_no_event_back)
+{
+  auto event = std::optional{detail::pooled_event::acquire()};
+  EXPECT_TRUE(ends_well([&] {
+    event.reset();
+    return detail::events_on_loan() == 0;
+  }));
+}
+
+TEST_F(forks, release_what_they_import)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  EXPECT_TRUE(ends_well([&] { return releases_an_import(); }));
+}
+
+TEST_F(forks, use_no_thread_and_no_event_of_their_parents)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  EXPECT_TRUE(releases_an_import());
+  EXPECT_TRUE(ends_well([&] {
+    auto const made = sim::calls("cudaEventCreateWithFlags");
+    // The producer's own event is one of them.
+    return releases_an_import() && sim::calls("cudaEventCreateWithFlags") > made + 1;
+  }));
+}
+
+TEST_F(forks, have_children_that_release_what_they_import)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  EXPECT_TRUE(ends_well(
+    [&] { return releases_an_import() && ends_well([&] { return releases_an_import(); }); }));
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

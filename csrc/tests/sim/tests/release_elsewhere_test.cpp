@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Columns may be freed while another device is current, or on another thread than the one that
+/// imported them: the default streams are other streams there.
+#include "bridge_test.hpp"
+#include "foreign_array.hpp"
+
+#include <optional>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto many_seeds = 50U;
+
+/// What the importing thread calls the stream that was named to the import.
+auto const default_streams = {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread};
+
+class release_elsewhere : public bridge_test {
+ protected:
+  /// A share of an array of four integers on device 1, as whoever borrows from it holds.
+  static std::optional<detail::foreign_share> borrow(producer& source, cudaStream_t stream)
+  {
+    return std::optional<detail::foreign_share>{
+      std::in_place, new detail::foreign_array{&source.array, false}, cuda::stream_ref{stream}};
+  }
+
+  static cudf::column_view values_of(producer const& source)
+  { return {cudf::data_type{cudf::type_id::INT32}, 4, source.data(), nullptr, 0}; }
+};
+
+TEST_F(release_elsewhere, waits_for_the_default_streams_of_the_memorys_device)
+{
+  for (auto const stream : default_streams) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+      auto source       = producer{stream, {1, 2, 3, 4}, memory_kind::device, 1};
+      auto share        = borrow(source, stream);
+      auto const seen   = read_later(values_of(source), flat("int32"), stream);
+      auto const before = sim::host_syncs_here();
+      guard.reset();
+      share.reset();
+      EXPECT_EQ(sim::host_syncs_here(), before);
+      EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+      settle();
+      EXPECT_EQ(source.released(), 1);
+      EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+    }
+  }
+}
+
+TEST_F(release_elsewhere, without_an_event_waits_on_the_memorys_device_and_frees_there)
+{
+  for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto guard      = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+      auto source     = producer{cudaStream_t{}, {1, 2, 3, 4}, memory_kind::device, 1};
+      auto share      = borrow(source, cudaStream_t{});
+      auto const seen = read_later(values_of(source), flat("int32"), cudaStream_t{});
+      auto device     = -1;
+      source.when_released([&] { EXPECT_EQ(cudaGetDevice(&device), cudaSuccess); });
+      guard.reset();
+      sim::fail_next(function, cudaErrorInvalidValue);
+      share.reset();
+      settle();
+      EXPECT_EQ(source.released(), 1);
+      EXPECT_EQ(device, 1);
+      EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+    }
+  }
+}
+
+TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_thread_that_imported)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto source   = producer{cudaStreamPerThread};
+    auto imported = import(source, cudaStreamPerThread);
+    auto seen     = read_later(imported.view(), flat("int32"), cudaStreamPerThread);
+    std::thread{[&] {
+      auto const before = sim::host_syncs_here();
+      imported.storage.reset();
+      EXPECT_EQ(sim::host_syncs_here(), before);
+    }}.join();
+    settle();
+    EXPECT_EQ(source.released(), 1);
+    EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+  }
+}
+
+TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_thread_that_is_gone)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto source   = std::optional<producer>{};
+    auto imported = imported_column{};
+    auto seen     = late_rows{};
+    std::thread{[&] {
+      source.emplace(cudaStreamPerThread);
+      imported = import(*source, cudaStreamPerThread);
+      seen     = read_later(imported.view(), flat("int32"), cudaStreamPerThread);
+    }}.join();
+    std::thread{[&] { imported.storage.reset(); }}.join();
+    settle();
+    EXPECT_EQ(source->released(), 1);
+    EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+  }
+}
+
+TEST_F(release_elsewhere, on_its_own_thread_holds_up_no_other_stream)
+{
+  auto const blocking = lasting_stream{cudaStreamDefault};
+  auto source         = producer{cudaStreamPerThread};
+  auto imported       = import(source, cudaStreamPerThread);
+  synchronize(cudaStreamPerThread);
+  auto slow = std::optional<sim::slow_stream>{blocking.get()};
+  sim::enqueue(blocking.get(), [] {});
+  imported.storage.reset();
+  drain_releases();
+  EXPECT_EQ(source.released(), 1);
+  slow.reset();
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
