@@ -16,8 +16,9 @@ void reset(std::uint64_t seed, int devices)
   detail::scheduler::join(lock, all.work.streams().take_all());
   all.events.forget_records();
   all.memory.clear();
-  all.faults      = {};
-  all.num_devices = devices;
+  all.faults         = {};
+  all.num_devices    = devices;
+  all.driver_version = CUDART_VERSION;
   all.calls.clear();
   all.host_syncs = 0;
   all.work.restart(seed);

@@ -74,6 +74,7 @@ struct machine {
   event_table events{};
   fault_table faults{};
   int num_devices{2};
+  int driver_version{CUDART_VERSION};
   std::map<std::string, std::size_t, std::less<>> calls{};
   std::vector<std::string> violations{};
   std::size_t host_syncs{0};
