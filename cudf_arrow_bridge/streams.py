@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
+import numpy as np
 from pylibcudf.utils import CUDF_DEFAULT_STREAM  # type: ignore[attr-defined]  # not in its stub
 
 __all__ = ["CUDF_STREAM", "Stream", "resolve_stream", "stream_handle"]
@@ -47,7 +47,7 @@ def stream_handle(stream: Any) -> int:
 
 def _handle_of(stream: Any) -> int:
     # NumPy's integers are none of Python's.
-    if isinstance(stream, Integral) and not isinstance(stream, bool):
+    if isinstance(stream, (int, np.integer)) and not isinstance(stream, bool):
         return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
