@@ -39,14 +39,18 @@ cdef class HeldSpan(Span):
         Where it is, and its bytes.
     owner
         Kept alive.
+    lock
+        What keeps the memory where it is, kept alive, too.
     """
 
     cdef readonly object owner
+    cdef object lock
 
-    def __init__(self, uintptr_t ptr, size_t size, owner):
+    def __init__(self, uintptr_t ptr, size_t size, owner, lock=None):
         self.ptr = ptr
         self.size = size
         self.owner = owner
+        self.lock = lock
 
 
 cdef uintptr_t address_of(object span) except? 1:

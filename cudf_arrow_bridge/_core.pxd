@@ -124,9 +124,16 @@ cdef extern from "cudf_arrow_bridge/memory.hpp" namespace "cudf_arrow_bridge" no
         int32_t device_type
         int64_t device_id
 
-    bool has_gpu() noexcept
+    bool has_gpu() except +libcudf_exception_handler
     memory_location locate(const void*) except +libcudf_exception_handler
     device_async_resource_ref host_memory_resource() noexcept
+
+
+cdef extern from "cudf_arrow_bridge/ordering.hpp" namespace "cudf_arrow_bridge" nogil:
+    void order_after(stream_ref, stream_ref) except +libcudf_exception_handler
+    shared_ptr[const void] release_after(
+        shared_ptr[const void], stream_ref, stream_ref
+    ) except +libcudf_exception_handler
 
 
 cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" nogil:

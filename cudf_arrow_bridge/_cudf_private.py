@@ -7,7 +7,7 @@ of them says which.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import cudf
@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
-from cudf.core.buffer import Buffer
+from cudf.core.buffer import Buffer, SpillableBuffer, SpillLock
+from cudf.core.buffer.spill_manager import get_global_manager
+from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
-from ._columns import HeldSpan, main_span
+from ._columns import HeldSpan, Span, main_span, rebuild_all
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
@@ -36,7 +38,7 @@ __all__ = [
     "note_on_memory",
     "noted_on_memory",
     "notes_of",
-    "share",
+    "sharer",
 ]
 
 
@@ -53,18 +55,29 @@ def columns_of(obj: Any) -> Sequence[ColumnBase]:
     return columns
 
 
-def share(span: Any) -> Any:
-    """Take hold of memory such that cuDF's copy-on-write leaves it as it is.
+def sharer() -> Callable[[Any], Any]:
+    """Return a function that takes hold of memory for one export, such that it stays as it is.
 
     cuDF writes in place while only one ``Buffer`` refers to the memory. One more reference makes
     the writer move away, and the memory an export hands out stays as it was.
+
+    Memory that cuDF may spill is locked, and brought back if it has been spilled, before its
+    address is read. What the function returns holds the lock, one for all that it takes hold of:
+    the memory may be spilled again when the last of the export is gone.
     """
-    if not isinstance(span, Buffer):
-        return span
-    owner = span.owner
-    held = HeldSpan(span.ptr, span.size, owner)
-    owner._slices.add(held)
-    return held
+    lock = SpillLock()
+
+    def share(span: Any) -> Any:
+        if not isinstance(span, Buffer):
+            return span
+        owner = span.owner
+        if isinstance(owner, SpillableBufferOwner):
+            owner.spill_lock(lock)
+        held = HeldSpan(span.ptr, span.size, owner, lock)
+        owner._slices.add(held)
+        return held
+
+    return share
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
@@ -72,10 +85,29 @@ def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
 
     Arrow's memory is immutable, and a producer may still read it: cuDF sees one more reference to
     each buffer and therefore copies before its first write.
+
+    Spilling would free no memory of a producer's, so none is offered for it. What cuDF makes of the
+    column is cuDF's own again, deep copies included.
     """
+    if get_global_manager() is not None:
+        column = rebuild_all(column, _never_spilled)
     made = ColumnBase.create(column, dtype)
     _add_producer(made.plc_column)
     return made
+
+
+def _never_spilled(span: Any) -> Any:
+    """Wrap memory that is not cuDF's own as cuDF wants it while it spills."""
+    if not isinstance(span, Span):
+        return span
+    # The spill manager takes no notice of an owner of nothing.
+    owner = SpillableBufferOwner(ptr=span.ptr, size=0, owner=span)
+    owner._finalize_init({"type": "gpu"})
+    owner._size = span.size
+    # Pickling would spill it as well.
+    owner._cudf_arrow_bridge_lock = lock = SpillLock()
+    owner.spill_lock(lock)
+    return SpillableBuffer(owner=owner)
 
 
 def _add_producer(column: plc.Column) -> None:

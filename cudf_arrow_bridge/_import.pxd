@@ -6,4 +6,4 @@ from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.types cimport size_type
 
 
-cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, object kept)
+cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, tuple kept)

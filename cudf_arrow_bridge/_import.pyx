@@ -25,6 +25,21 @@ from cudf_arrow_bridge._schema cimport Schema
 ctypedef const void const_void
 
 
+cdef stream_ref stream_of(object stream) except *:
+    return stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+
+
+cdef shared_ptr[const void] released_in_order(shared_ptr[const void] owner, tuple kept) except *:
+    """Have an owner wait, once it goes, for the work of all streams that read what it owns.
+
+    `kept` is that of `ImportCall`.
+    """
+    _, stream, reader = kept
+    if reader is None or owner.get() == NULL:
+        return owner
+    return _core.release_after(move(owner), stream_of(stream), stream_of(reader))
+
+
 cdef class Lender:
     """A producer's memory that columns borrow: released when the last of them is gone."""
 
@@ -50,7 +65,7 @@ cdef class ImportedSpan(Span):
             drop_share(self.owner)
 
 
-cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
+cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, tuple kept):
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
     cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
@@ -58,7 +73,7 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, object kept):
     self.size = buffer.get().size()
     cdef shared_ptr[device_buffer] owner
     owner.reset(buffer.release())
-    self.owner = static_pointer_cast[const_void, device_buffer](owner)
+    self.owner = released_in_order(static_pointer_cast[const_void, device_buffer](owner), kept)
     self.kept = kept
     return self
 
@@ -86,7 +101,7 @@ cdef DataType wrap_type(data_type c_type):
     return dtype
 
 
-cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, object kept):
+cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, tuple kept):
     # Filled in rather than called: the constructor would check again what C++ vouches for.
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(storage.get().type())
@@ -130,11 +145,11 @@ cdef Column wrap_offsets(_core.borrowed_column& borrowed, Lender lender):
     return self
 
 
-cdef list wrap_columns(_core.borrowed_table& table, object kept):
+cdef list wrap_columns(_core.borrowed_table& table, tuple kept):
     cdef Lender lender = Lender.__new__(Lender)
     cdef _core.borrowed_column* found
     cdef size_t i
-    lender.owner = move(table.owner)
+    lender.owner = released_in_order(move(table.owner), kept)
     lender.kept = kept
     columns = []
     for i in range(table.columns.size()):
@@ -156,7 +171,8 @@ cdef list wrap_columns(_core.borrowed_table& table, object kept):
 cdef class ImportCall:
     """What an import is called with, as C++ takes it.
 
-    The stream and the resource are to be kept alive as long as any buffer of the result is.
+    The stream, the resource and the stream of other readers, or None, are to be kept alive as long
+    as any buffer of the result is.
     """
 
     cdef _core.import_options options
@@ -169,10 +185,10 @@ cdef class ImportCall:
         self.options.sanitize = options.sanitize
         if options.validate == "full":
             self.options.validate = _core.validation.full
-        self.stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+        self.stream = stream_of(stream)
         mr = resolve_resource(mr)
         self.resource = resource_of(mr)
-        self.kept = (mr, stream)
+        self.kept = (mr, stream, options.reader)
 
 
 def import_column(schema, array, stream, mr, object options):

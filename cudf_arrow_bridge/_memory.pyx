@@ -7,7 +7,12 @@ from cudf_arrow_bridge cimport _core
 
 
 def has_gpu() -> bool:
-    """Whether this process can use a CUDA device."""
+    """Whether this process can use a CUDA device.
+
+    False means that no driver is installed, or that there is no device. Any other failure of CUDA
+    raises RuntimeError, as does a missing GPU where the environment's CUDF_ARROW_BRIDGE_REQUIRE_GPU
+    is set.
+    """
     return _core.has_gpu()
 
 

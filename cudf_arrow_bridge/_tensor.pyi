@@ -20,7 +20,7 @@ def tensor_of(
 def tensor_of_buffer(schema: object, array: object, index: int, size: int) -> Tensor: ...
 def is_dlpack_capsule(obj: object) -> bool: ...
 def import_dlpack(
-    capsule: object, stream: Stream, mr: Any, copy: bool | None
+    capsule: object, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
 ) -> tuple[list[plc.Column], int, bool]: ...
 def import_memory(
     owner: Any,
@@ -31,6 +31,7 @@ def import_memory(
     size: int,
     producer: int | None,
     stream: Stream,
+    reader: Stream | None,
     mr: Any,
     copy: bool | None,
 ) -> tuple[list[plc.Column], int, bool]: ...

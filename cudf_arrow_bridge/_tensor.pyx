@@ -173,6 +173,7 @@ cdef object import_view(
     object owner,
     optional[stream_ref] producer,
     object stream,
+    object reader,
     object mr,
     object copy,
 ):
@@ -186,7 +187,7 @@ cdef object import_view(
         imported = move(
             _core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
         )
-    kept = (mr, stream)
+    cdef tuple kept = (mr, stream, reader)
     cdef size_t i
     columns = []
     for i in range(imported.table.columns.size()):
@@ -206,10 +207,10 @@ def is_dlpack_capsule(obj) -> bool:
     return PyCapsule_IsValid(obj, VERSIONED) or PyCapsule_IsValid(obj, UNVERSIONED)
 
 
-def import_dlpack(capsule, stream, mr, copy):
+def import_dlpack(capsule, stream, reader, mr, copy):
     """Import the tensor of a DLPack capsule, which is spent unless it is none of a tensor.
 
-    Returns the columns, the number of rows, and whether they are a table.
+    `reader` is that of `ImportOptions`. Returns the columns, the number of rows, and whether they are a table.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLManagedTensor* unversioned
@@ -230,11 +231,11 @@ def import_dlpack(capsule, stream, mr, copy):
             f"{capsule!r} found, a PyCapsule named {VERSIONED.decode()!r} or "
             f"{UNVERSIONED.decode()!r}, of a tensor that nobody has taken yet, expected"
         )
-    return import_view(view, taken, optional[stream_ref](), stream, mr, copy)
+    return import_view(view, taken, optional[stream_ref](), stream, reader, mr, copy)
 
 
 def import_memory(owner, uintptr_t address, tuple shape, tuple strides, str kind, int64_t size,
-                  producer, stream, mr, copy):
+                  producer, stream, reader, mr, copy):
     """Import strided memory that `owner` keeps alive, likewise.
 
     `strides` count bytes, `size` is that of an element in bytes, `kind` its letter in NumPy's type
@@ -251,4 +252,4 @@ def import_memory(owner, uintptr_t address, tuple shape, tuple strides, str kind
         view.location = _core.locate(<const void*>address)
     if producer is not None:
         c_producer = stream_ref(<cudaStream_t><uintptr_t>producer)
-    return import_view(view, owner, c_producer, stream, mr, copy)
+    return import_view(view, owner, c_producer, stream, reader, mr, copy)

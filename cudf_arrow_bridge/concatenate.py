@@ -47,8 +47,8 @@ def concatenate(
 
 def _join_on_gpu(parts: Sequence[plc.Column], importer: Importer) -> plc.Column:
     if parts[0].type().id() == plc.TypeId.DICTIONARY32:
-        return join_dictionaries(parts, importer.stream, importer.mr)
-    return plc.concatenate.concatenate(list(parts), importer.stream, importer.mr)
+        return join_dictionaries(parts, importer.streams.use, importer.mr)
+    return plc.concatenate.concatenate(list(parts), importer.streams.use, importer.mr)
 
 
 def _join_on_host(parts: Sequence[plc.Column], importer: Importer) -> plc.Column:

@@ -23,7 +23,7 @@ from ._cudf_private import (
     make_frame,
     make_index,
     make_series,
-    share,
+    sharer,
 )
 from .dtypes import hint
 from .incoming import incoming
@@ -31,7 +31,7 @@ from .labels import index_level_name, stringify
 from .layout import Index, Kind, Layout, decode_field, decode_schema, encode_field
 from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from .origins import recall
-from .outgoing import outgoing
+from .outgoing import Share, outgoing
 from .pandas_types import pandas_type
 from .parts import Description, Parts
 from .residency import Place, place_of
@@ -101,7 +101,7 @@ def disassemble(
 def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) -> Parts:
     name = "" if label is None else stringify(label)
     objects: list[Any] = []
-    made, field = _outgoing(column, name)
+    made, field = _outgoing(column, name, sharer())
     if rows is not None and rows.names == [None] and rows.range == range(column.size):
         rows = None
     ours = encode_field(kind, name, label, hint(column.dtype), rows, objects)
@@ -119,12 +119,13 @@ def _table(
     attrs: dict[Any, Any],
     stream: Any,
 ) -> Parts:
+    share = sharer()
     rows: Index | None = None
     levels: list[ColumnBase] = []
     if isinstance(index, cudf.RangeIndex) and preserve_index is None:
         rows = Index([index.name], range=_range(index))
     elif preserve_index is not False:
-        levels = _levels(index, columns, stream)
+        levels = _levels(index, columns, share, stream)
         first = len(columns)
         rows = Index(list(index.names), levels=list(range(first, first + len(levels))))
     together = [*columns, *levels]
@@ -133,7 +134,7 @@ def _table(
     if known is not None:
         made = [rebuild_all(column.plc_column, share) for column in together]
     else:
-        made, known = _describe(kind, labels, rows, columns, levels, attrs)
+        made, known = _describe(kind, labels, rows, columns, levels, attrs, share)
         if shape is not None and not known.labels:
             remember(shape, known)
     return Parts("table", made, len(index), known, tuple(made))
@@ -146,6 +147,7 @@ def _describe(
     columns: Sequence[ColumnBase],
     levels: Sequence[ColumnBase],
     attrs: dict[Any, Any],
+    share: Share,
 ) -> tuple[list[plc.Column], Description]:
     """Return columns and the levels of their index as Arrow sees them, and what describes them."""
     names = [stringify(label) for label in labels]
@@ -165,7 +167,7 @@ def _describe(
             names.append(name)
             entries.append(_entry(None if label is None else stringify(label), name, level))
     together = [*columns, *levels]
-    pairs = [_outgoing(column, name) for column, name in zip(together, names, strict=True)]
+    pairs = [_outgoing(*named, share) for named in zip(together, names, strict=True)]
     hints = [hint(column.dtype) for column in together]
     objects: list[Any] = []
     layout = Layout(kind, list(range(len(columns))), labels, hints, rows)
@@ -177,17 +179,21 @@ def _describe(
     return [column for column, _ in pairs], Description(fields, metadata, tuple(objects))
 
 
-def _outgoing(column: ColumnBase, name: str) -> tuple[plc.Column, ColumnMetadata]:
-    return outgoing(column.plc_column, column.dtype, name, recall(column))
+def _outgoing(column: ColumnBase, name: str, share: Share) -> tuple[plc.Column, ColumnMetadata]:
+    return outgoing(column.plc_column, column.dtype, name, share, recall(column))
 
 
 def _entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
     return pandas_metadata.column_entry(name, field, *pandas_type(column.dtype))
 
 
-def _levels(index: cudf.Index, columns: Sequence[ColumnBase], stream: Any) -> list[ColumnBase]:
+def _levels(
+    index: cudf.Index, columns: Sequence[ColumnBase], share: Share, stream: Any
+) -> list[ColumnBase]:
     if isinstance(index, cudf.RangeIndex):
-        place = place_of(*(column.plc_column for column in columns), stream=stream)
+        # The address that tells where a column is must not be had without a lock.
+        held = [rebuild_all(column.plc_column, share) for column in columns]
+        place = place_of(*held, stream=stream)
         return [_sequence(index, place)]
     return list(columns_of(index))
 

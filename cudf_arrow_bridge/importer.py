@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pylibcudf as plc
@@ -13,8 +14,8 @@ from ._frames_loader import load_frames
 from ._import import ArrayImporter
 from ._schema import Schema
 from .device_array import as_field, as_schema
+from .import_streams import ImportStreams
 from .sources import ImportOptions, Kind, Source
-from .streams import resolve_stream
 
 __all__ = ["Brought", "Importer"]
 
@@ -29,25 +30,36 @@ class Importer:
     """What an import was called with; see `from_arrow_device`."""
 
     def __init__(self, stream: Any, mr: Any, to: str, options: ImportOptions) -> None:
-        if to not in ("cudf", "pylibcudf"):
-            raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
-        self.stream = resolve_stream(stream)
+        self.streams = ImportStreams.of(stream, to)
         self.mr = mr
         self._to = to
-        self._options = options
+        self._options = replace(options, reader=self.streams.reader)
 
     def bring(self, source: Source, kind: Kind) -> Brought:
         """Import an array: the columns of a table or the one column, and the number of rows."""
-        if kind == "table":
-            return source.import_table(self.stream, self.mr, self._options)
-        return _one(source.import_column(self.stream, self.mr, self._options))
+        arrival = self.streams.arrival
+        brought = (
+            source.import_table(arrival, self.mr, self._options)
+            if kind == "table"
+            else _one(source.import_column(arrival, self.mr, self._options))
+        )
+        self.streams.arrived()
+        return brought
 
     def bringer(self, schema: Schema, kind: Kind) -> Callable[[object], Brought]:
         """Return a function that does so for the capsules of arrays of one schema."""
-        importer = ArrayImporter(self.stream, self.mr, self._options, schema)
-        if kind == "table":
-            return importer.import_table
-        return lambda array: _one(importer.import_column(array))
+        importer = ArrayImporter(self.streams.arrival, self.mr, self._options, schema)
+
+        def bring(array: object) -> Brought:
+            brought = (
+                importer.import_table(array)
+                if kind == "table"
+                else _one(importer.import_column(array))
+            )
+            self.streams.arrived()
+            return brought
+
+        return bring
 
     def assembler(self, schema: Any, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result, for any number of arrays of one schema.
@@ -62,12 +74,18 @@ class Importer:
         if self._to == "pylibcudf":
             return _table if kind == "table" else _column
         frames = load_frames()
-        made: Assembler = (
-            frames.frame_assembler(as_schema(schema), labels, self.stream)
+        make: Assembler = (
+            frames.frame_assembler(as_schema(schema), labels, self.streams.use)
             if kind == "table"
-            else frames.series_assembler(as_field(schema), labels, self.stream)
+            else frames.series_assembler(as_field(schema), labels, self.streams.use)
         )
-        return made
+
+        def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
+            made = make(columns, num_rows, first_row)
+            self.streams.made()
+            return made
+
+        return assemble
 
 
 def _one(column: plc.Column) -> Brought:

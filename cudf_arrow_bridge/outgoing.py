@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,15 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ._columns import rebuild, rebuild_all
-from ._cudf_private import category_values, noted_on_memory, share
+from ._cudf_private import category_values, noted_on_memory
 from .dtypes import element_dtype, field_dtypes, interval_dtype
 from .metadata import EXTENSION_METADATA, EXTENSION_NAME, ColumnMetadata, child_fields, storage
 from .origins import lasting_metadata, recall
 
-__all__ = ["outgoing"]
+__all__ = ["Share", "outgoing"]
+
+#: Takes hold of the memory of one export; see `_cudf_private.sharer`.
+Share = Callable[[Any], Any]
 
 _UNSIGNED_TO_SIGNED = {
     plc.TypeId.UINT8: (plc.TypeId.INT8, 1 << 7),
@@ -29,7 +33,7 @@ _UNSIGNED_TO_SIGNED = {
 
 
 def outgoing(
-    column: plc.Column, dtype: Any, name: str, origin: pa.Field | None = None
+    column: plc.Column, dtype: Any, name: str, share: Share, origin: pa.Field | None = None
 ) -> tuple[plc.Column, ColumnMetadata]:
     """Return a cuDF column as Arrow sees it, without copying anything.
 
@@ -45,10 +49,12 @@ def outgoing(
         Its cuDF dtype.
     name
         The name of its field.
+    share
+        Takes hold of its memory.
     origin
         The field that it came from, to leave as again where its type still can.
     """
-    made, field = _outgoing(column, dtype, name, _fields_below(origin, dtype))
+    made, field = _outgoing(column, dtype, name, share, _fields_below(origin, dtype))
     if origin is None:
         return made, field
     return made, replace(
@@ -60,26 +66,26 @@ def outgoing(
 
 
 def _outgoing(
-    column: plc.Column, dtype: Any, name: str, below: list[pa.Field | None]
+    column: plc.Column, dtype: Any, name: str, share: Share, below: list[pa.Field | None]
 ) -> tuple[plc.Column, ColumnMetadata]:
     if isinstance(dtype, pd.ArrowDtype) and pa.types.is_null(dtype.pyarrow_dtype):
         size = column.size()
         empty = plc.Column(plc.DataType(plc.TypeId.EMPTY), size, None, None, size, 0, [])
         return empty, ColumnMetadata(name)
     if isinstance(dtype, cudf.CategoricalDtype):
-        return _category(column, dtype, name)
+        return _category(column, dtype, name, share)
     if (interval := interval_dtype(dtype)) is not None:
-        return _interval(column, *interval, name, below)
+        return _interval(column, *interval, name, share, below)
     if (element := element_dtype(dtype)) is not None:
         offsets, values = column.children()
         came = noted_on_memory(values, below[0] if below else None)
-        values, field = outgoing(values, element[1], came.name if came else element[0], came)
+        values, field = outgoing(values, element[1], came.name if came else element[0], share, came)
         return (
             rebuild(column, share, [rebuild(offsets, share, []), values]),
             ColumnMetadata(name, children=(field,)),
         )
     if (fields := field_dtypes(dtype)) is not None:
-        children, metadata = _children(column, fields, below)
+        children, metadata = _children(column, fields, share, below)
         return rebuild(column, share, children), ColumnMetadata(name, children=metadata)
     return rebuild_all(column, share), ColumnMetadata(
         name, timezone=_timezone(dtype), precision=_precision(dtype)
@@ -99,22 +105,22 @@ def _fields_below(origin: pa.Field | None, dtype: Any) -> list[pa.Field | None]:
 
 
 def _children(
-    column: plc.Column, dtypes: dict[str, Any], below: list[pa.Field | None]
+    column: plc.Column, dtypes: dict[str, Any], share: Share, below: list[pa.Field | None]
 ) -> tuple[list[plc.Column], tuple[ColumnMetadata, ...]]:
     children = column.children()
     inherited = below if len(below) == len(children) else [None] * len(children)
     pairs = [
-        outgoing(child, dtype, str(name), noted_on_memory(child, field))
+        outgoing(child, dtype, str(name), share, noted_on_memory(child, field))
         for child, (name, dtype), field in zip(children, dtypes.items(), inherited, strict=True)
     ]
     return [child for child, _ in pairs], tuple(field for _, field in pairs)
 
 
 def _category(
-    column: plc.Column, dtype: cudf.CategoricalDtype, name: str
+    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, share: Share
 ) -> tuple[plc.Column, ColumnMetadata]:
     categories = category_values(dtype)
-    values, field = outgoing(categories.plc_column, categories.dtype, "", recall(categories))
+    values, field = outgoing(categories.plc_column, categories.dtype, "", share, recall(categories))
     type_id = column.type().id()
     signed, limit = _UNSIGNED_TO_SIGNED[type_id]
     codes = plc.Column(
@@ -140,9 +146,14 @@ def _category(
 
 
 def _interval(
-    column: plc.Column, subtype: Any, closed: str | None, name: str, below: list[pa.Field | None]
+    column: plc.Column,
+    subtype: Any,
+    closed: str | None,
+    name: str,
+    share: Share,
+    below: list[pa.Field | None],
 ) -> tuple[plc.Column, ColumnMetadata]:
-    children, fields = _children(column, {"left": subtype, "right": subtype}, below)
+    children, fields = _children(column, {"left": subtype, "right": subtype}, share, below)
     alias = _alias(subtype)
     extension = {}
     if alias is not None:

@@ -35,6 +35,14 @@ Validation = Literal["minimal", "full"]
 class ImportOptions:
     """How to import, as `from_arrow_device` documents it.
 
+    Attributes
+    ----------
+    copy, validate, sanitize
+        As there.
+    reader
+        Another stream that the result is read on. What is freed on the stream of the import is
+        freed behind the work of this one, too.
+
     Raises
     ------
     ValueError
@@ -44,6 +52,7 @@ class ImportOptions:
     copy: bool = False
     validate: Validation = "minimal"
     sanitize: bool = True
+    reader: Stream | None = None
 
     def __post_init__(self) -> None:
         if self.validate not in get_args(Validation):

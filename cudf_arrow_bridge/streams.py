@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from pylibcudf.utils import CUDF_DEFAULT_STREAM  # type: ignore[attr-defined]  # not in its stub
 
-__all__ = ["Stream", "resolve_stream", "stream_handle"]
+__all__ = ["CUDF_STREAM", "Stream", "resolve_stream", "stream_handle"]
 
 
 def stream_handle(stream: Any) -> int:
@@ -30,11 +31,24 @@ def stream_handle(stream: Any) -> int:
     ------
     TypeError
         If the object is no stream.
+    ValueError
+        If the handle is negative, which means something to DLPack alone.
     """
     if stream is None:
-        return _DEFAULT.handle
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        return stream
+        return CUDF_STREAM.handle
+    handle = _handle_of(stream)
+    if handle < 0:
+        raise ValueError(
+            f"stream={handle} found, a CUDA stream's handle expected: 0 or 1 for the legacy "
+            "default stream, 2 for the per-thread one, None for cuDF's; waiting cannot be left out"
+        )
+    return handle
+
+
+def _handle_of(stream: Any) -> int:
+    # NumPy's integers are none of Python's.
+    if isinstance(stream, (int, np.integer)) and not isinstance(stream, bool):
+        return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int(protocol()[1] if callable(protocol) else protocol[1])
@@ -70,10 +84,10 @@ class Stream:
         return (0, self.handle)
 
 
-#: cuDF's, which it chooses when it is loaded.
-_DEFAULT = Stream(CUDF_DEFAULT_STREAM.__cuda_stream__()[1], None)
+#: cuDF's default stream, which it chooses when it is loaded and computes on.
+CUDF_STREAM = Stream(CUDF_DEFAULT_STREAM.__cuda_stream__()[1], None)
 
 
 def resolve_stream(stream: Any) -> Stream:
     """Resolve whatever names a stream; see `stream_handle`."""
-    return _DEFAULT if stream is None else Stream(stream_handle(stream), stream)
+    return CUDF_STREAM if stream is None else Stream(stream_handle(stream), stream)

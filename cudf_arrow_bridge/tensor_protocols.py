@@ -249,8 +249,11 @@ def _consumer(stream: Any) -> int:
     """Return the handle of a consumer's stream, as DLPack counts them."""
     if stream is None:
         return _name(None)
-    if isinstance(stream, int) and (stream == 0 or stream < _NO_STREAM):
-        raise ValueError(f"stream={stream} found, -1, 1, 2, None or a stream's handle expected")
+    if isinstance(stream, (int, np.integer)):
+        if stream == 0 or stream < _NO_STREAM:
+            raise ValueError(f"stream={stream} found, -1, 1, 2, None or a stream's handle expected")
+        if stream == _NO_STREAM:
+            return _NO_STREAM
     return stream_handle(stream) or _name(None)
 
 

@@ -12,8 +12,9 @@ import pylibcudf as plc
 from ._columns import table_of
 from ._frames_loader import load_frames
 from ._tensor import import_dlpack, import_memory, is_dlpack_capsule
+from .import_streams import ImportStreams
 from .residency import DeviceType
-from .streams import Stream, resolve_stream
+from .streams import Stream
 
 if TYPE_CHECKING:
     import cudf
@@ -67,10 +68,10 @@ def from_dlpack(
     OverflowError
         If it has more rows than a cuDF column can.
     """
-    _check_target(to)
-    resolved = resolve_stream(stream)
-    capsule = obj if is_dlpack_capsule(obj) else _ask(obj, resolved, copy)
-    return _assemble(import_dlpack(capsule, resolved, mr, copy), resolved, to)
+    streams = ImportStreams.of(stream, to)
+    capsule = obj if is_dlpack_capsule(obj) else _ask(obj, streams.arrival, copy)
+    imported = import_dlpack(capsule, streams.arrival, streams.reader, mr, copy)
+    return _assemble(imported, streams, to)
 
 
 def from_cuda_array_interface(
@@ -105,8 +106,7 @@ def from_cuda_array_interface(
     ValueError, OverflowError
         As in `from_dlpack`.
     """
-    _check_target(to)
-    resolved = resolve_stream(stream)
+    streams = ImportStreams.of(stream, to)
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
         raise TypeError(
@@ -124,13 +124,11 @@ def from_cuda_array_interface(
     address, producer = interface["data"][0] or 0, interface.get("stream")
     if producer is not None and int(producer) == 0:
         raise ValueError("stream 0 found in a CUDA array interface, which forbids it as ambiguous")
-    imported = import_memory(obj, address, shape, strides, kind, size, producer, resolved, mr, copy)
-    return _assemble(imported, resolved, to)
-
-
-def _check_target(to: str) -> None:
-    if to not in ("cudf", "pylibcudf"):
-        raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
+    imported = import_memory(
+        *(obj, address, shape, strides, kind, size, producer),
+        *(streams.arrival, streams.reader, mr, copy),
+    )
+    return _assemble(imported, streams, to)
 
 
 def _ask(obj: Any, stream: Stream, copy: bool | None) -> object:
@@ -167,19 +165,23 @@ def _row_major(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 
 def _assemble(
-    imported: tuple[list[plc.Column], int, bool], stream: Stream, to: str
+    imported: tuple[list[plc.Column], int, bool], streams: ImportStreams, to: str
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     columns, num_rows, is_table = imported
     if to == "pylibcudf":
         if not is_table:
             return columns[0]
         return table_of(columns, num_rows)
+    streams.arrived()
     frames = load_frames()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     if not is_table:
-        return frames.assemble_series(columns[0], fields[0].with_name(""), None, stream)
-    frame = frames.assemble_frame(columns, pa.schema(fields), num_rows, None, stream)
+        series = frames.assemble_series(columns[0], fields[0].with_name(""), None, streams.use)
+        streams.made()
+        return series
+    frame = frames.assemble_frame(columns, pa.schema(fields), num_rows, None, streams.use)
     frame.columns = range(len(columns))
+    streams.made()
     return frame
 
 

@@ -54,14 +54,17 @@ class Late:
 
     def column(self, stream, mr=None):
         """A column of zeros, which turn into 0, 1, 2... late on a stream."""
-        import cupy
-
-        buffer = zeros(mr)
-        target = as_cupy(buffer)
-        column = plc.Column.from_rmm_buffer(buffer, plc.DataType(plc.TypeId.INT32), ROWS, [])
-        cupy.cuda.Device().synchronize()
-        self.copy(self.values, target, stream)
+        (column,) = self.columns(1, stream, mr)
         return column
+
+    def columns(self, count, stream, mr=None):
+        """Several of them, one after the other; each is enqueued only when it is asked for."""
+        # Making memory waits for the device: all of it comes before anything slow.
+        buffers = [zeros(mr) for _ in range(count)]
+        settle()
+        for buffer in buffers:
+            self.copy(self.values, as_cupy(buffer), stream)
+            yield plc.Column.from_rmm_buffer(buffer, plc.DataType(plc.TypeId.INT32), ROWS, [])
 
 
 def zeros(mr=None):
@@ -89,6 +92,17 @@ def as_cupy(span, dtype="int32"):
     import cupy
 
     return cupy.asarray(span).view(dtype)
+
+
+class Address:
+    """Memory that this does not keep alive."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.ptr, False), "shape": (4 * ROWS,), "typestr": "|u1", "version": 3}
 
 
 def settle():
@@ -140,6 +154,13 @@ def sliced(column, offset, size):
 def rows(obj):
     """What an exporter said, brought to host memory by us and read by pyarrow."""
     array = pa.array(bridge.to_arrow_device(DeviceOnly(obj)).to_host())
+    array.validate(full=True)
+    return array.to_pylist()
+
+
+def frame_rows(obj):
+    """What cuDF's objects hold: they have no protocol of their own, so we export them."""
+    array = pa.array(bridge.to_arrow_device(obj).to_host())
     array.validate(full=True)
     return array.to_pylist()
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
+import subprocess
+import sys
 from importlib import metadata
 
 import pyarrow as pa
@@ -27,7 +30,7 @@ def test_a_healthy_machine(capsys):
     assert list(found) == PROBES
     assert found["pyarrow"]["detail"] == f"{metadata.version('pyarrow')} (pyarrow)"
     assert found["round trip of a frame"]["status"] == "ok"
-    gpu = "ok" if cudf_arrow_bridge.has_gpu() else "no"
+    gpu = "ok" if cudf_arrow_bridge.has_gpu() else "optional"
     assert {found[probe]["status"] for probe in PROBES[-4:-2] + PROBES[-1:]} == {gpu}
 
 
@@ -45,8 +48,9 @@ def test_a_broken_bridge_is_reported(function, monkeypatch, capsys):
     monkeypatch.setattr(cudf_arrow_bridge, function, broken)
     code, found = findings(capsys)
     assert code == 1
-    probe = "computing on frames" if function == "has_gpu" else "round trip of a frame"
-    assert (found[probe]["status"], found[probe]["detail"]) == ("failed", "worn out and more")
+    asking = ["CUDA driver", "devices", "computing on frames"]
+    for probe in asking if function == "has_gpu" else ["round trip of a frame"]:
+        assert (found[probe]["status"], found[probe]["detail"]) == ("failed", "worn out and more")
 
 
 def test_wrong_values_are_reported(monkeypatch, capsys):
@@ -62,25 +66,48 @@ def test_wrong_values_are_reported(monkeypatch, capsys):
     assert found["round trip of a frame"]["detail"] == "column number: row 2: 3 became 4"
 
 
-def test_a_missing_package_is_no_failure(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("package", "status", "code"),
+    [("nanoarrow", "optional", 0), ("cuda-bindings", "optional", 0), ("rmm", "missing", 1)],
+)
+def test_a_package_that_is_not_there(package, status, code, monkeypatch, capsys):
     genuine = metadata.distribution
 
     def absent(name):
-        if name == "nanoarrow":
+        if name.startswith(package):
             raise metadata.PackageNotFoundError(name)
         return genuine(name)
 
     monkeypatch.setattr(metadata, "distribution", absent)
-    code, found = findings(capsys)
-    assert code == 0
-    assert (found["nanoarrow"]["status"], found["nanoarrow"]["detail"]) == ("no", "not installed")
+    found_code, found = findings(capsys)
+    assert found_code == code
+    assert (found[package]["status"], found[package]["detail"]) == (status, "not installed")
+
+
+def test_a_gpu_that_is_asked_for_and_not_there_is_a_failure():
+    if cudf_arrow_bridge.has_gpu():
+        pytest.skip("there is a GPU")
+    asked = subprocess.run(
+        [sys.executable, "-m", "cudf_arrow_bridge", "doctor", "--json"],
+        env=os.environ | {"CUDF_ARROW_BRIDGE_REQUIRE_GPU": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert asked.returncode == 1, asked.stderr
+    found = {finding["probe"]: finding for finding in json.loads(asked.stdout)["findings"]}
+    for probe in ("CUDA driver", "devices", "round trip of a frame", "computing on frames"):
+        assert found[probe]["status"] == "failed"
+        assert "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU" in found[probe]["detail"]
+    assert found["cudf"]["status"] == "ok"
 
 
 def test_the_cuda_version_is_read_right(monkeypatch):
     from cuda.bindings import driver as cuda
 
-    monkeypatch.setattr(doctor, "driver_answers", lambda: True)
+    monkeypatch.setattr(cudf_arrow_bridge, "has_gpu", lambda: True)
     success = cuda.CUresult.CUDA_SUCCESS
+    monkeypatch.setattr(cuda, "cuInit", lambda flags: (success,))
     monkeypatch.setattr(cuda, "cuDriverGetVersion", lambda: (success, 12090))
     monkeypatch.setattr(cuda, "cuDeviceGetCount", lambda: (success, 2))
     monkeypatch.setattr(cuda, "cuDeviceGet", lambda index: (success, index))

@@ -43,13 +43,14 @@ def test_make_column_keeps_writers_away_at_every_depth():
     assert all(len(buffer.owner._slices) == 2 for buffer in buffers)
 
 
-def test_share_takes_a_reference_that_counts():
+def test_sharing_takes_a_reference_that_counts():
     buffer = column(INTS, np.dtype("int64")).data
-    shared = private.share(buffer)
+    share = private.sharer()
+    shared = share(buffer)
     assert shared is not buffer
     assert (shared.ptr, shared.size, shared.owner) == (buffer.ptr, buffer.size, buffer.owner)
     assert len(buffer.owner._slices) == 2
-    assert private.share(None) is None
+    assert share(None) is None
 
 
 @pytest.mark.parametrize(

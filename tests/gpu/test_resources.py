@@ -7,7 +7,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 import samples
-from device import GPU, ROWS, as_cupy, blank, on_device, rows, side_stream, sliced, zeros
+from device import GPU, ROWS, Address, as_cupy, blank, on_device, rows, side_stream, sliced, zeros
 from peers import HostOnly, column_from, struct_of
 
 import cudf_arrow_bridge as bridge
@@ -110,17 +110,6 @@ def test_memory_that_is_freed_is_not_reused_too_early(resource, late):
     assert reader.done or address not in [other.ptr for other in others]
     reader.synchronize()
     assert found.get().tolist() == list(range(ROWS))
-
-
-class Address:
-    """Memory that this does not keep alive."""
-
-    def __init__(self, ptr):
-        self.ptr = ptr
-
-    @property
-    def __cuda_array_interface__(self):
-        return {"data": (self.ptr, False), "shape": (4 * ROWS,), "typestr": "|u1", "version": 3}
 
 
 def as_column(buffer):

@@ -28,9 +28,15 @@ def test_nothing_waits_for_a_slow_producer(late):
 def test_slices_with_nulls_do_not_wait_either(late):
     """Shifted pointers cost nothing, nor does a mask whose nulls are counted."""
     producer, consumer, found = side_stream(), side_stream(), blank()
-    column = late.column(producer)
-    mask = plc.null_mask.create_null_mask(ROWS, plc.types.MaskState.ALL_VALID)
-    column = plc.copying.slice(column.with_mask(plc.gpumemoryview(mask), 0), [8, ROWS])[0]
+    mask = plc.gpumemoryview(plc.null_mask.create_null_mask(ROWS, plc.types.MaskState.ALL_VALID))
+
+    def cut(column):
+        return plc.copying.slice(column.with_mask(mask, 0), [8, ROWS])[0]
+
+    # Loading libcudf's kernels may wait for the device.
+    column_from(bridge.to_arrow_device(cut(late.column(producer)), stream=producer))
+    settle()
+    column = cut(late.column(producer))
     exported = bridge.to_arrow_device(column, stream=producer)
     column = column_from(exported, stream=consumer)
     late.copy(as_cupy(column.data()), found[8:], consumer, cycles=0)
@@ -43,7 +49,12 @@ def test_frames_do_not_wait_either(late):
     import cudf
 
     producer, consumer = side_stream(), side_stream()
-    table = plc.Table([late.column(producer), late.column(producer)])
+    # The first frame of a process takes its time.
+    warm = bridge.to_arrow_device(plc.Table([late.column(producer)]), stream=producer)
+    warm = bridge.from_arrow_device(warm, stream=producer)
+    assert warm["0"].sum() == ROWS * (ROWS - 1) // 2
+    settle()
+    table = plc.Table(list(late.columns(2, producer)))
     exported = bridge.to_arrow_device(table, stream=producer)
     frame = bridge.from_arrow_device(exported, stream=consumer)
     assert not producer.done

@@ -18,15 +18,25 @@ struct memory_location {
   bool operator==(memory_location const&) const = default;
 };
 
-/// @return Whether this process can use a CUDA device; asked of CUDA once
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool has_gpu() noexcept;
+/**
+ * @brief Whether this process can use a CUDA device.
+ *
+ * CUDA is asked until it has answered once. "No" means that no driver is installed or that there is
+ * no device; columns then live in host memory.
+ *
+ * @throws rmm::cuda_error if CUDA fails in another way: a driver that is too old or does not start,
+ * a `CUDA_VISIBLE_DEVICES` that names a device and leaves none
+ * @throws std::runtime_error if there is none and the environment's `CUDF_ARROW_BRIDGE_REQUIRE_GPU`
+ *   is set, to anything but "0"
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool has_gpu();
 
 /**
  * @brief What the memory behind a pointer is, and whose.
  *
  * Without a GPU everything is CPU memory.
  *
- * @throws rmm::cuda_error if CUDA cannot tell
+ * @throws rmm::cuda_error if CUDA cannot tell; what `has_gpu` throws
  *
  * @param pointer Any address; not dereferenced
  */

@@ -19,4 +19,11 @@ void fail_all(cudaError_t error)
   all.faults.set_sticky(error);
 }
 
+void set_driver_version(int version)
+{
+  auto& all          = detail::machine::instance();
+  auto const lock    = std::unique_lock{all.mutex};
+  all.driver_version = version;
+}
+
 }  // namespace sim

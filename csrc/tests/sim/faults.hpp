@@ -22,4 +22,8 @@ void fail_next(std::string_view function, cudaError_t error, int after = 0);
 /// What was queued runs all the same.
 void fail_all(cudaError_t error);
 
+/// Makes the driver one of another version: 0 is none at all. Calls fail as far as told, no
+/// further.
+void set_driver_version(int version);
+
 }  // namespace sim

@@ -19,6 +19,7 @@ void reset(std::uint64_t seed, int devices)
   all.faults           = {};
   all.num_devices      = devices;
   all.reaches_pageable = -1;
+  all.driver_version   = CUDART_VERSION;
   all.calls.clear();
   all.host_syncs = 0;
   all.work.restart(seed);

@@ -34,6 +34,14 @@ cudaError_t cudaGetDeviceCount(int* count)
   });
 }
 
+cudaError_t cudaDriverGetVersion(int* version)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    *version = all.driver_version;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaGetDevice(int* device)
 {
   return call(__func__, [&](auto&, auto&) {

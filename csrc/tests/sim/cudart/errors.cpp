@@ -20,6 +20,11 @@ constexpr auto descriptions = std::array{
   description{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
   description{
     cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction"},
+  description{cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+  description{cudaErrorInsufficientDriver,
+              "cudaErrorInsufficientDriver",
+              "CUDA driver version is insufficient for CUDA runtime version"},
+  description{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
   description{cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
   description{
     cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},

@@ -75,6 +75,7 @@ struct machine {
   fault_table faults{};
   int num_devices{2};
   int reaches_pageable{-1};  ///< the one device whose kernels may use pageable memory, or none
+  int driver_version{CUDART_VERSION};
   std::map<std::string, std::size_t, std::less<>> calls{};
   std::vector<std::string> violations{};
   std::size_t host_syncs{0};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "find_gpu.hpp"
+
+#include <rmm/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+constexpr auto visible_devices = "CUDA_VISIBLE_DEVICES";
+constexpr auto require_gpu     = "CUDF_ARROW_BRIDGE_REQUIRE_GPU";
+
+std::string_view environment(char const* name)
+{
+  auto const* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : std::string_view{value};
+}
+
+/// CUDA hides all devices by an empty list or one that begins with no device, such as "-1".
+bool names_a_device(std::string_view visible)
+{
+  return visible.starts_with("GPU-") || visible.starts_with("MIG-") ||
+         (!visible.empty() && visible.front() >= '0' && visible.front() <= '9');
+}
+
+std::string version(int number)
+{ return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+
+/// @return Why there is no GPU, for "no driver" and "no device"
+std::string absence(cudaError_t status)
+{
+  auto const said = std::string{cudaGetErrorName(status)} + ", " + cudaGetErrorString(status);
+  if (status == cudaErrorInsufficientDriver) {
+    // The runtime gives the same answer for no driver, whose version it then takes for 0.
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess) { (void)cudaGetLastError(); }
+    if (driver == 0) { return "no CUDA driver is installed"; }
+    throw rmm::cuda_error{"the CUDA driver is too old: it supports CUDA " + version(driver) +
+                          ", this build needs CUDA " + version(CUDART_VERSION) + " (" + said + ")"};
+  }
+  auto const visible = environment(visible_devices);
+  if (status == cudaErrorNoDevice && !names_a_device(visible)) { return "no CUDA device is there"; }
+  auto const list = visible.empty()
+                      ? std::string{}
+                      : std::string{"; "} + visible_devices + "=" + std::string{visible};
+  throw rmm::cuda_error{"CUDA finds no usable device: " + said + list};
+}
+
+}  // namespace
+
+bool find_gpu()
+{
+  int count         = 0;
+  auto const status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) { return true; }
+  // Errors that are told here are not left to be found by the next who asks.
+  (void)cudaGetLastError();
+  auto const why = absence(status == cudaSuccess ? cudaErrorNoDevice : status);
+  if (auto const required = environment(require_gpu); !required.empty() && required != "0") {
+    throw std::runtime_error{std::string{require_gpu} + "=" + std::string{required} +
+                             " asks for a GPU, but " + why};
+  }
+  return false;
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events.hpp"
+#include "process.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/ordering.hpp>
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+/// An owner that goes once the stream it frees on has been ordered behind another.
+class ordered_owner {
+ public:
+  ordered_owner(std::shared_ptr<void const> owner, cuda::stream_ref freed, cuda::stream_ref reader)
+    : event_{detail::pooled_event::acquire()},
+      freed_{freed},
+      reader_{reader},
+      owner_{std::move(owner)}
+  {
+  }
+
+  ordered_owner(ordered_owner const&)            = delete;
+  ordered_owner& operator=(ordered_owner const&) = delete;
+
+  ~ordered_owner()
+  {
+    // CUDA does not survive a fork, and the child frees nothing.
+    if (!detail::in_forked_child()) { order(); }
+  }
+
+ private:
+  void order() noexcept
+  {
+    // The default streams' handles mean those of the current device.
+    auto device = 0;
+    if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
+      if (event_.record(reader_) == cudaSuccess) {
+        (void)cudaStreamWaitEvent(freed_.get(), *event_.handle());
+      }
+      (void)cudaSetDevice(device);
+    }
+    (void)cudaGetLastError();
+  }
+
+  detail::pooled_event event_;
+  cuda::stream_ref freed_;
+  cuda::stream_ref reader_;
+  std::shared_ptr<void const> owner_;
+};
+
+}  // namespace
+
+void order_after(cuda::stream_ref later, cuda::stream_ref earlier)
+{
+  if (!has_gpu()) { return; }
+  auto const event = detail::pooled_event::acquire();
+  RMM_CUDA_TRY(event.record(earlier));
+  RMM_CUDA_TRY(cudaStreamWaitEvent(later.get(), *event.handle()));
+}
+
+std::shared_ptr<void const> release_after(std::shared_ptr<void const> owner,
+                                          cuda::stream_ref freed,
+                                          cuda::stream_ref reader)
+{
+  if (!has_gpu()) { return owner; }
+  return std::make_shared<ordered_owner const>(std::move(owner), freed, reader);
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "find_gpu.hpp"
+
+#include "sim/world_test.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <rmm/error.hpp>
+
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using detail::find_gpu;
+
+/// What a search that fails says; empty if it ends otherwise.
+template <typename Error>
+std::string complaint()
+{
+  try {
+    (void)find_gpu();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return {};
+}
+
+void expect_in(std::string const& part, std::string const& whole)
+{ EXPECT_NE(whole.find(part), std::string::npos) << whole; }
+
+/// A variable of the environment, as it was again afterwards.
+class variable {
+ public:
+  variable(char const* name, char const* value) : name_{name}
+  {
+    if (auto const* before = std::getenv(name)) { before_ = before; }
+    setenv(name, value, 1);
+  }
+
+  ~variable()
+  {
+    if (before_.has_value()) {
+      setenv(name_, before_->c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+
+  variable(variable const&)            = delete;
+  variable& operator=(variable const&) = delete;
+
+ private:
+  char const* name_;
+  std::optional<std::string> before_{};
+};
+
+class search : public sim::world_test {
+ protected:
+  static void fail(cudaError_t error) { sim::fail_next("cudaGetDeviceCount", error); }
+
+  variable visible_{"CUDA_VISIBLE_DEVICES", ""};
+  variable required_{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", ""};
+};
+
+TEST_F(search, finds_devices) { EXPECT_TRUE(find_gpu()); }
+
+TEST_F(search, gives_up_where_no_driver_is_installed)
+{
+  sim::set_driver_version(0);
+  fail(cudaErrorInsufficientDriver);
+  EXPECT_FALSE(find_gpu());
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+}
+
+TEST_F(search, gives_up_where_there_is_no_device)
+{
+  fail(cudaErrorNoDevice);
+  EXPECT_FALSE(find_gpu());
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  sim::reset(1, 0);
+  EXPECT_FALSE(find_gpu());
+}
+
+TEST_F(search, gives_up_where_devices_are_hidden)
+{
+  for (auto const* hidden : {"", "-1", "NoDevFiles", "none"}) {
+    auto const list = variable{"CUDA_VISIBLE_DEVICES", hidden};
+    fail(cudaErrorNoDevice);
+    EXPECT_FALSE(find_gpu()) << hidden;
+  }
+}
+
+TEST_F(search, tells_of_a_list_of_devices_that_leaves_none)
+{
+  for (auto const* wrong : {"7", "GPU-5f2c", "MIG-0"}) {
+    auto const list = variable{"CUDA_VISIBLE_DEVICES", wrong};
+    fail(cudaErrorNoDevice);
+    auto const said = complaint<rmm::cuda_error>();
+    expect_in("cudaErrorNoDevice", said);
+    expect_in(std::string{"CUDA_VISIBLE_DEVICES="} + wrong, said);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  }
+}
+
+TEST_F(search, tells_of_a_driver_that_is_too_old)
+{
+  sim::set_driver_version(11'040);
+  fail(cudaErrorInsufficientDriver);
+  auto const said = complaint<rmm::cuda_error>();
+  expect_in("too old", said);
+  expect_in("supports CUDA 11.4,", said);
+}
+
+TEST_F(search, tells_of_any_other_failure)
+{
+  for (auto const error : {cudaErrorInitializationError, cudaErrorInvalidDevice}) {
+    fail(error);
+    expect_in(cudaGetErrorName(error), complaint<rmm::cuda_error>());
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  }
+}
+
+TEST_F(search, refuses_to_give_up_where_a_gpu_is_required)
+{
+  auto const required = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", "1"};
+  EXPECT_TRUE(find_gpu());
+  fail(cudaErrorNoDevice);
+  auto const said = complaint<std::runtime_error>();
+  expect_in("CUDF_ARROW_BRIDGE_REQUIRE_GPU=1", said);
+  expect_in("no CUDA device", said);
+  sim::set_driver_version(0);
+  fail(cudaErrorInsufficientDriver);
+  expect_in("no CUDA driver is installed", complaint<std::runtime_error>());
+  auto const off = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", "0"};
+  fail(cudaErrorNoDevice);
+  EXPECT_FALSE(find_gpu());
+}
+
+using search_death_test = search;
+
+TEST_F(search_death_test, a_failure_is_not_kept_and_an_answer_is)
+{
+  // In a process of its own, since only the first answer counts.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+    {
+      fail(cudaErrorInitializationError);
+      auto failed = false;
+      try {
+        (void)has_gpu();
+      } catch (rmm::cuda_error const&) {
+        failed = true;
+      }
+      auto const found = has_gpu();
+      auto const asked = sim::calls("cudaGetDeviceCount");
+      std::_Exit(failed && found && has_gpu() && sim::calls("cudaGetDeviceCount") == asked ? 0 : 1);
+    },
+    testing::ExitedWithCode(0),
+    "");
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events.hpp"
+#include "sim/pool_resource.hpp"
+#include "sim/world_test.hpp"
+
+#include <cudf_arrow_bridge/ordering.hpp>
+
+#include <rmm/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using sim::enqueue;
+
+class ordering : public sim::world_test {
+ protected:
+  auto note(char name)
+  {
+    return [this, name] { order_ += name; };
+  }
+
+  /// What frees an integer of a pool on a stream.
+  std::shared_ptr<std::int32_t const> on_stream(cudaStream_t stream, std::int32_t value)
+  {
+    auto* memory = static_cast<std::int32_t*>(pool_.allocate(stream, sizeof value));
+    enqueue(stream, [=] { *memory = value; });
+    return {memory, [this, stream](std::int32_t const* freed) {
+              pool_.deallocate(stream, const_cast<std::int32_t*>(freed), sizeof value);
+            }};
+  }
+
+  std::string order_;
+  sim::pool_resource pool_{};
+};
+
+TEST_F(ordering, puts_one_stream_behind_another)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    order_.clear();
+    auto const before  = sim::host_syncs_here();
+    auto const earlier = sim::stream{};
+    auto const later   = sim::stream{};
+    enqueue(earlier.get(), note('a'));
+    order_after(later.get(), earlier.get());
+    enqueue(later.get(), note('b'));
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    sim::drain();
+    EXPECT_EQ(order_, "ab");
+  }
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
+TEST_F(ordering, tells_of_what_cuda_refuses)
+{
+  auto const stream = sim::stream{};
+  for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
+    sim::fail_next(function, cudaErrorInvalidResourceHandle);
+    EXPECT_THROW(order_after(cudaStream_t{}, stream.get()), rmm::cuda_error) << function;
+  }
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
+TEST_F(ordering, what_two_streams_read_is_freed_behind_both)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    auto const freed  = sim::stream{};
+    auto const reader = sim::stream{};
+    auto seen         = 0;
+    {
+      auto memory = on_stream(freed.get(), 7);
+      order_after(reader.get(), freed.get());
+      enqueue(reader.get(), [&seen, value = memory.get()] { seen = *value; });
+      auto const before = sim::host_syncs_here();
+      auto owner        = release_after(std::move(memory), freed.get(), reader.get());
+      owner.reset();
+      EXPECT_EQ(sim::host_syncs_here(), before);
+    }
+    sim::drain();
+    EXPECT_EQ(seen, 7);
+  }
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
+TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    auto const freed  = sim::stream{};
+    auto const reader = cudaStreamLegacy;
+    auto seen         = 0;
+    auto memory       = on_stream(freed.get(), 7);
+    order_after(reader, freed.get());
+    enqueue(reader, [&seen, value = memory.get()] { seen = *value; });
+    auto owner = release_after(std::move(memory), freed.get(), reader);
+    std::thread{[&] {
+      ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+      owner.reset();
+      auto device = -1;
+      EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+      EXPECT_EQ(device, 1);
+    }}.join();
+    sim::drain();
+    EXPECT_EQ(seen, 7);
+  }
+}
+
+TEST_F(ordering, an_owner_goes_even_where_cuda_fails)
+{
+  auto const stream = sim::stream{};
+  auto owner        = std::make_shared<int>(1);
+  auto const gone   = std::weak_ptr<int>{owner};
+  auto ordered      = release_after(std::move(owner), stream.get(), cudaStream_t{});
+  EXPECT_FALSE(gone.expired());
+  sim::fail_next("cudaEventRecord", cudaErrorIllegalAddress);
+  ordered.reset();
+  EXPECT_TRUE(gone.expired());
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The streams of an import: one that the caller names, and the one that cuDF computes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._ordering import order_after
+from .streams import CUDF_STREAM, Stream, resolve_stream
+
+__all__ = ["ImportStreams"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportStreams:
+    """Where arrays arrive, and where what becomes of them is made and used.
+
+    cuDF computes frames on its default stream, whatever stream their data arrives on. Nothing of
+    CUDA's own orders the two.
+
+    Attributes
+    ----------
+    arrival
+        The stream that waits for producers, and that copies and conversions of arrays run on.
+    use
+        The stream that frames are made and computed on: cuDF's, or else `arrival`.
+    """
+
+    arrival: Stream
+    use: Stream
+
+    @classmethod
+    def of(cls, stream: Any, to: str) -> ImportStreams:
+        """Return the streams of an import.
+
+        Parameters
+        ----------
+        stream
+            What the caller gave for it.
+        to
+            What the import makes, "cudf" or "pylibcudf".
+
+        Raises
+        ------
+        ValueError
+            If `to` is something else.
+        """
+        if to not in ("cudf", "pylibcudf"):
+            raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
+        arrival = resolve_stream(stream)
+        return cls(arrival, CUDF_STREAM if to == "cudf" else arrival)
+
+    @property
+    def reader(self) -> Stream | None:
+        """The stream that reads what arrived on another one, if it is another."""
+        return None if self.use.handle == self.arrival.handle else self.use
+
+    def arrived(self) -> None:
+        """Let what comes next on `use` see what arrived."""
+        if self.reader is not None:
+            order_after(self.use.handle, self.arrival.handle)
+
+    def made(self) -> None:
+        """Let what comes next on `arrival`, which the caller named, see what was made."""
+        if self.reader is not None:
+            order_after(self.arrival.handle, self.use.handle)

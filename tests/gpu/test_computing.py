@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libcudf's and cuDF's own algorithms on slices that were imported: what round trips cannot see."""
+
+from __future__ import annotations
+
+import computing
+import pyarrow as pa
+import pytest
+import samples
+from computing import CASES, SLICES
+from device import GPU, on_device, sliced
+from peers import DeviceOnly, Producer, column_from, nodes
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+
+def from_device(array, offset, size):
+    """A slice of device memory that we export and import again."""
+    return column_from(bridge.to_arrow_device(sliced(on_device(array), offset, size)))
+
+
+def from_host(array, offset, size):
+    """A slice of pyarrow's, which is uploaded."""
+    return column_from(array.slice(offset, size))
+
+
+def from_producer(array, offset, size):
+    """Device memory of a producer that moves no pointers but says where its rows begin."""
+
+    def cut(_, struct):
+        root = struct.array
+        root.offset, root.length, root.null_count = offset, size, -1
+        for child in nodes(root)[1:]:
+            child.null_count = -1 if child.n_buffers else child.null_count
+
+    return column_from(Producer(bridge.to_arrow_device(on_device(array)), cut))
+
+
+WAYS = [from_device, from_host, from_producer]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("case", CASES, ids=[name for name, _, _ in CASES])
+def test_columns(case, nulls, way):
+    _, computation, type_ = case
+    array = samples.values(type_, samples.MANY, nulls)
+    for offset, size in SLICES:
+        found = computation.libcudf(way(array, offset, size)).to_arrow().to_pylist()
+        expected = computation.expected(array.slice(offset, size))
+        assert found == computing.unnamed(expected), (offset, size)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 9, 33])
+def test_frames(offset):
+    """The same through cuDF, beside pandas."""
+    size = 60
+    table = pa.table(
+        {
+            "key": pa.array([i % 5 for i in range(100)]),
+            "number": pa.array([None if i % 7 == 0 else i for i in range(100)], pa.float64()),
+            "text": pa.array([None if i % 11 == 0 else f"text {i % 13}" for i in range(100)]),
+            "list": pa.array([list(range(i % 4)) for i in range(100)]),
+        }
+    )
+    batch = table.slice(offset, size).combine_chunks().to_batches()[0]
+    frame = bridge.from_arrow_device(DeviceOnly(batch), kind="table")
+    pandas = batch.to_pandas()
+
+    sums = frame.groupby("key")["number"].sum().sort_index().to_pandas()
+    assert sums.tolist() == pandas.groupby("key")["number"].sum().sort_index().tolist()
+    texts = frame["text"].dropna().str.upper().sort_values().to_pandas()
+    assert texts.tolist() == pandas["text"].dropna().str.upper().sort_values().tolist()
+    items = frame["list"].explode().dropna().to_pandas()
+    assert items.tolist() == pandas["list"].explode().dropna().tolist()
+    rows = frame.iloc[10:40:3]
+    assert rows["key"].to_pandas().tolist() == pandas["key"].iloc[10:40:3].tolist()
+    merged = frame[["key", "number"]].merge(frame[["key"]].drop_duplicates(), on="key")
+    assert len(merged) == size

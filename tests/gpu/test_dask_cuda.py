@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dask-cuda's workers: one process for each GPU, each of which sees its own as device 0."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from device import GPU
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+BATCH = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""]})
+
+
+def cross():
+    """There and back on a worker; returns where, and what arrived."""
+    import os
+
+    import cudf_arrow_bridge as bridge
+
+    assert bridge.has_gpu()
+    frame = bridge.from_arrow_device(BATCH)
+    exported = bridge.to_arrow_device(frame)
+    back = bridge.from_arrow_device(exported)
+    rows = pa.array(bridge.to_arrow_device(back).to_host()).to_pylist()
+    return os.environ["CUDA_VISIBLE_DEVICES"], int(exported.device_type), exported.device_id, rows
+
+
+@pytest.fixture(scope="module")
+def client():
+    dask_cuda = pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    from distributed import Client
+
+    with (
+        dask_cuda.LocalCUDACluster(dashboard_address=None) as cluster,
+        Client(cluster) as connected,
+    ):
+        yield connected
+
+
+def test_every_worker_has_its_own_gpu(client):
+    found = client.run(cross)
+    places = [place for place, *_ in found.values()]
+    assert len({place.split(",")[0] for place in places}) == len(places)
+    for _, device_type, device_id, rows in found.values():
+        assert (device_type, device_id) == (bridge.DeviceType.CUDA, 0)
+        assert rows == BATCH.to_pylist()

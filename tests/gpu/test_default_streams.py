@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuDF's default stream beside the caller's, and the one that each thread has for itself."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pylibcudf as plc
+from device import GPU, ROWS, Address, as_cupy, blank, settle, side_stream, wait_until
+from peers import Producer, column_from
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = GPU
+
+SUM = ROWS * (ROWS - 1) // 2
+
+
+def late_table(late, producer):
+    return bridge.to_arrow_device(plc.Table([late.column(producer)]), stream=producer)
+
+
+def warm_up(late):
+    """Load what cuDF needs for a sum: loading a kernel may wait for the device."""
+    frame = bridge.from_arrow_device(late_table(late, side_stream()), stream=side_stream())
+    assert frame["0"].sum() == SUM
+    settle()
+
+
+def test_cudf_sees_what_arrives_on_another_stream(late):
+    warm_up(late)
+    producer, consumer = side_stream(), side_stream()
+    frame = bridge.from_arrow_device(late_table(late, producer), stream=consumer)
+    assert not producer.done
+    assert frame["0"].sum() == SUM
+
+
+def test_a_frame_is_released_behind_what_cudf_does_with_it(late):
+    """cuDF reads it on its own stream, the import's stream has long been done."""
+    import cupy
+
+    warm_up(late)
+    producer, consumer, found = side_stream(), side_stream(), blank()
+    source = Producer(late_table(late, producer))
+    frame = bridge.from_arrow_device(source, stream=consumer, kind="table")
+    producer.synchronize()
+    default = cupy.cuda.ExternalStream(plc.utils.CUDF_DEFAULT_STREAM.__cuda_stream__()[1])
+    consumer.synchronize()
+    late.copy(as_cupy(Address(frame._columns[0].data.ptr)), found, default)
+    del frame
+    gc.collect()
+    assert source.releases == 0
+    assert not default.done
+    default.synchronize()
+    assert wait_until(lambda: source.releases == 1)
+    assert found.get().tolist() == list(range(ROWS))
+
+
+def on_thread(work):
+    """Run something on a thread of its own, which has a default stream of its own."""
+    failures = []
+
+    def run():
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+def test_exports_on_a_threads_default_stream(late):
+    """Handle 2 is another stream on the thread that reads."""
+    import cupy
+
+    exported, consumer, found = [], side_stream(), blank()
+
+    def produce():
+        exported.append(
+            bridge.to_arrow_device(late.column(cupy.cuda.Stream.ptds), stream=2),
+        )
+
+    on_thread(produce)
+    column = column_from(exported[0], stream=consumer)
+    late.copy(as_cupy(column.data()), found, consumer, cycles=0)
+    consumer.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
+def test_a_release_on_another_thread_waits_for_the_reader(late):
+    """The column was imported on this thread's default stream and is let go on another thread."""
+    import cupy
+
+    found = blank()
+    settle()
+    source = Producer(bridge.to_arrow_device(late.column(side_stream())))
+    settle()
+    held = [column_from(source, stream=2)]
+    reader = cupy.cuda.Stream.ptds
+    late.copy(as_cupy(held[0].data()), found, reader)
+    on_thread(held.clear)
+    assert source.releases == 0
+    assert not reader.done
+    reader.synchronize()
+    assert wait_until(lambda: source.releases == 1)
+    assert found.get().tolist() == list(range(ROWS))
+
+
+SCRIPT = """
+import threading
+import pyarrow as pa
+import cudf_arrow_bridge as bridge
+
+batch = pa.record_batch({"a": list(range(10_000))})
+failed = []
+
+def work(number):
+    try:
+        for _ in range(20):
+            frame = bridge.from_arrow_device(batch)
+            frame["b"] = frame["a"] + number
+            found = bridge.from_arrow_device(bridge.to_arrow_device(frame))
+            assert found["b"].sum() == sum(range(10_000)) + 10_000 * number
+    except BaseException as error:
+        failed.append(error)
+
+threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not failed, failed
+"""
+
+
+def test_threads_of_cudf_with_default_streams_of_their_own():
+    package = str(Path(bridge.__file__).parents[1])
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r})\n{SCRIPT}"],
+        env=os.environ | {"CUDF_PER_THREAD_STREAM": "1"},
+        check=True,
+        timeout=300,
+    )

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tests/gpu/test_computing.py` expects of libcudf, as far as the CPU can tell.
+
+The samples cross as they will there, and the expectations are checked against what Python itself
+makes of the rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+
+import computing
+import pytest
+import samples
+from computing import CASES, SLICES
+from host import to_arrow
+from peers import column_from
+
+BY_PYTHON = {
+    "gather": lambda rows: [rows[i] for i in computing.indices(len(rows))],
+    "concatenate": lambda rows: [*rows, *rows],
+    "filter": lambda rows: [row for i, row in enumerate(rows) if i % 3 != 1],
+    "explode": lambda rows: list(chain.from_iterable(row or [None] for row in rows)),
+    "count elements": lambda rows: [None if row is None else len(row) for row in rows],
+    "reverse lists": lambda rows: [None if row is None else row[::-1] for row in rows],
+    "sort": lambda rows: [
+        *sorted(row for row in rows if row is not None),
+        *(row for row in rows if row is None),
+    ],
+    "count by value": lambda rows: [
+        count for _, count in sorted(Counter(row for row in rows if row is not None).items())
+    ],
+    "upper": lambda rows: [None if row is None else row.upper() for row in rows],
+    "count characters": lambda rows: [None if row is None else len(row) for row in rows],
+}
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("case", CASES, ids=[name for name, _, _ in CASES])
+def test_expectations(case, nulls):
+    _, computation, type_ = case
+    array = samples.values(type_, samples.MANY, nulls)
+    for offset, size in SLICES:
+        part = array.slice(offset, size)
+        assert to_arrow(column_from(part), type_).to_pylist() == part.to_pylist()
+        assert computation.expected(part) == BY_PYTHON[computation.name](part.to_pylist())

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real CUDA runtime over a driver that is a stub: what passes for a machine without a GPU."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+SCRIPT = """
+import pyarrow as pa
+import cudf_arrow_bridge as bridge
+
+for ask in (bridge.has_gpu, lambda: len(bridge.from_arrow_device(pa.array([1, 2])))):
+    try:
+        print(ask())
+    except RuntimeError as error:
+        print("error:", error)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    compiler = os.environ.get("CC") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    folder = tmp_path_factory.mktemp("driver")
+    source = Path(__file__).with_name("stub_driver.c")
+    command = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", source]
+    subprocess.run([*command, "-o", folder / "libcuda.so.1"], check=True)
+    return folder
+
+
+def answers(library, version, result, **environment):
+    """What `has_gpu` and an import say with this driver."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    inherited["LD_LIBRARY_PATH"] = f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    stub = {"STUB_VERSION": str(version), "STUB_RESULT": str(result)}
+    package = str(Path(bridge.__file__).parents[1])
+    asked = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r})\n{SCRIPT}"],
+        env=inherited | {"CUDA_VISIBLE_DEVICES": ""} | stub | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert asked.returncode == 0, asked.stderr
+    return asked.stdout.splitlines()
+
+
+def test_a_driver_without_a_device_is_no_gpu(library):
+    assert answers(library, 13_000, 100) == ["False", "2"]
+    assert answers(library, 13_000, 100, CUDA_VISIBLE_DEVICES="-1") == ["False", "2"]
+
+
+@pytest.mark.parametrize(
+    ("version", "result", "told"),
+    [
+        (11_040, 3, "the CUDA driver is too old: it supports CUDA 11.4"),
+        (13_000, 3, "cudaErrorInitializationError"),
+        (13_000, 34, "cudaErrorStubLibrary"),
+        (13_000, 46, "cudaErrorDevicesUnavailable"),
+        (13_000, 802, "cudaErrorSystemNotReady"),
+        (13_000, 803, "cudaErrorSystemDriverMismatch"),
+        (13_000, 999, "cudaErrorUnknown"),
+    ],
+)
+def test_a_driver_that_fails_is_an_error(library, version, result, told):
+    first, second = answers(library, version, result)
+    assert first.startswith("error: ")
+    assert told in first
+    assert second == first
+
+
+def test_a_device_that_is_not_there_is_an_error(library):
+    for line in answers(library, 13_000, 100, CUDA_VISIBLE_DEVICES="7"):
+        assert "cudaErrorNoDevice" in line
+        assert "CUDA_VISIBLE_DEVICES=7" in line
+
+
+def test_a_gpu_can_be_required(library):
+    for line in answers(library, 13_000, 100, CUDF_ARROW_BRIDGE_REQUIRE_GPU="1"):
+        assert "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA device" in line
