@@ -33,7 +33,7 @@ class ordered_owner {
   ~ordered_owner()
   {
     // CUDA does not survive a fork, and the child frees nothing.
-    if (!detail::in_forked_child()) { order(); }
+    if (made_in_.is_of_this_process()) { order(); }
   }
 
  private:
@@ -50,6 +50,7 @@ class ordered_owner {
     (void)cudaGetLastError();
   }
 
+  detail::process_stamp made_in_;
   detail::pooled_event event_;
   cuda::stream_ref freed_;
   cuda::stream_ref reader_;
