@@ -210,7 +210,8 @@ def is_dlpack_capsule(obj) -> bool:
 def import_dlpack(capsule, stream, reader, mr, copy):
     """Import the tensor of a DLPack capsule, which is spent unless it is none of a tensor.
 
-    `reader` is that of `ImportOptions`. Returns the columns, the number of rows, and whether they are a table.
+    `reader` is that of `ImportOptions`. Returns the columns, the number of rows, and whether they
+    are a table.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLManagedTensor* unversioned

@@ -41,7 +41,8 @@ def from_arrow_device(
         which `from_arrow_device_stream` concatenates.
     stream : optional
         The stream that will use the data: it is made to wait for the producer. As in
-        `to_arrow_device`.
+        `to_arrow_device`. cuDF's default stream, on which frames are computed, is ordered behind
+        it, and what is freed is freed behind both.
     mr : rmm.mr.DeviceMemoryResource, optional
         Where converted buffers come from; None for rmm's current resource.
     to : {"cudf", "pylibcudf"}

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 import samples
+from peers import nodes
 
 SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 31), (130, 7), (20, 0)]
 
@@ -41,6 +42,18 @@ class Computation:
     types: list[pa.DataType]
     libcudf: Callable[[plc.Column], plc.Column]
     expected: Callable[[pa.Array], list[Any]]
+
+
+def beginning_at(offset, size):
+    """An edit of `Producer`: the rows begin there, the pointers stay, and no null was counted."""
+
+    def edit(_, struct):
+        root = struct.array
+        root.offset, root.length, root.null_count = offset, size, -1
+        for child in nodes(root)[1:]:
+            child.null_count = -1 if child.n_buffers else child.null_count
+
+    return edit
 
 
 def unnamed(value):

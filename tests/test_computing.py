@@ -13,9 +13,11 @@ from itertools import chain
 import computing
 import pytest
 import samples
-from computing import CASES, SLICES
-from host import to_arrow
-from peers import column_from
+from computing import CASES, SLICES, beginning_at
+from host import to_arrow, to_plc
+from peers import Producer, column_from
+
+import cudf_arrow_bridge as bridge
 
 BY_PYTHON = {
     "gather": lambda rows: [rows[i] for i in computing.indices(len(rows))],
@@ -44,4 +46,6 @@ def test_expectations(case, nulls):
     for offset, size in SLICES:
         part = array.slice(offset, size)
         assert to_arrow(column_from(part), type_).to_pylist() == part.to_pylist()
+        producer = Producer(bridge.to_arrow_device(to_plc(array)), beginning_at(offset, size))
+        assert to_arrow(column_from(producer), type_).to_pylist() == part.to_pylist()
         assert computation.expected(part) == BY_PYTHON[computation.name](part.to_pylist())

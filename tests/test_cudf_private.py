@@ -7,12 +7,15 @@ import cudf
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pylibcudf as plc
 import pytest
+from cudf.core.buffer import spill_manager
 from host import addresses, to_plc
 from host_frames import column, numbers
 from samples import cut_column
 
 from cudf_arrow_bridge import _cudf_private as private
+from cudf_arrow_bridge.spans import HostSpan
 
 INTS = pa.array([1, None, 3])
 
@@ -51,6 +54,38 @@ def test_sharing_takes_a_reference_that_counts():
     assert (shared.ptr, shared.size, shared.owner) == (buffer.ptr, buffer.size, buffer.owner)
     assert len(buffer.owner._slices) == 2
     assert share(None) is None
+
+
+def test_sharing_locks_what_may_be_spilled(monkeypatch):
+    manager = spilling(monkeypatch)
+    buffer = column(INTS, np.dtype("int64")).data
+    assert manager.buffers() == (buffer.owner,)
+    share = private.sharer()
+    shared = share(buffer), share(buffer)
+    assert len(buffer.owner._spill_locks) == 1
+    assert not buffer.owner.exposed
+    del share, shared
+    assert buffer.owner.spillable
+
+
+def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
+    manager = spilling(monkeypatch)
+    span = HostSpan(np.arange(3))
+    source = plc.Column(plc.DataType(plc.TypeId.INT64), 3, span, None, 0, 0, [])
+    made = private.make_column(source, np.dtype("int64"))
+    owner = made.data.owner
+    assert (owner.owner, owner.size, made.data.size) == (span, 24, 24)
+    assert not owner.spillable
+    assert not owner.exposed
+    assert manager.buffers() == ()
+    assert len(owner._slices) == 2
+
+
+def spilling(monkeypatch):
+    made = spill_manager.SpillManager()
+    monkeypatch.setattr(spill_manager, "_global_manager", made)
+    monkeypatch.setattr(spill_manager, "_global_manager_uninitialized", False)
+    return made
 
 
 @pytest.mark.parametrize(

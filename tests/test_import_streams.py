@@ -60,6 +60,10 @@ def test_one_stream_needs_no_order(name, orders):
     assert orders == []
 
 
+def test_without_a_gpu_there_is_nothing_to_order():
+    import_streams.order_after(OTHER, CUDF)
+
+
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.intp])
 @pytest.mark.parametrize("handle", [0, 1, 2])
 def test_handles_may_be_of_numpy(kind, handle):

@@ -7,9 +7,9 @@ import computing
 import pyarrow as pa
 import pytest
 import samples
-from computing import CASES, SLICES
+from computing import CASES, SLICES, beginning_at
 from device import GPU, on_device, sliced
-from peers import DeviceOnly, Producer, column_from, nodes
+from peers import DeviceOnly, Producer, column_from
 
 import cudf_arrow_bridge as bridge
 
@@ -28,14 +28,8 @@ def from_host(array, offset, size):
 
 def from_producer(array, offset, size):
     """Device memory of a producer that moves no pointers but says where its rows begin."""
-
-    def cut(_, struct):
-        root = struct.array
-        root.offset, root.length, root.null_count = offset, size, -1
-        for child in nodes(root)[1:]:
-            child.null_count = -1 if child.n_buffers else child.null_count
-
-    return column_from(Producer(bridge.to_arrow_device(on_device(array)), cut))
+    exported = bridge.to_arrow_device(on_device(array))
+    return column_from(Producer(exported, beginning_at(offset, size)))
 
 
 WAYS = [from_device, from_host, from_producer]
