@@ -92,6 +92,7 @@ device_array build_tree(std::span<cudf::column_view const> columns,
     // After all that the export itself enqueued.
     tree->ready = pooled_event::acquire();
     RMM_CUDA_TRY(tree->ready.record(stream));
+    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
   }
   return array_tree::handle(std::move(tree));
 }

@@ -7,6 +7,7 @@
 #include <rmm/mr/per_device_resource.hpp>
 
 #include <optional>
+#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -174,6 +175,30 @@ TEST_F(export_order, converted_buffers_are_of_the_memorys_device)
   settle();
   rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
   rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
+}
+
+TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
+{
+  static constexpr auto size = 8;
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto source   = column(flat("bool8"), std::vector<value>(size, number(1)), cudaStreamPerThread);
+    auto exported = to_arrow(std::move(source), cudaStreamPerThread);
+    auto others   = std::vector<rmm::device_buffer>{};
+    std::thread{[&] {
+      auto const stream = cuda::stream_ref{cudaStreamPerThread};
+      exported.reset();
+      for (auto count = 0; count < 4; ++count) {
+        auto& other = others.emplace_back(std::size_t{size}, stream, pool_);
+        sim::enqueue(stream.get(), [data = other.data()] { std::memset(data, 5, size); });
+      }
+    }}.join();
+    sim::drain();
+    for (auto const& other : others) {
+      auto const* bytes = static_cast<std::byte const*>(other.data());
+      EXPECT_EQ(std::count(bytes, bytes + size, std::byte{5}), size);
+    }
+  }
 }
 
 TEST_F(export_order, thousands_of_exports_take_a_few_events)
