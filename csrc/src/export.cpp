@@ -73,13 +73,12 @@ device_array build_tree(std::span<cudf::column_view const> columns,
                         rmm::device_async_resource_ref mr,
                         Add add)
 {
-  auto const size = schema == nullptr ? num_arrays(columns) + 1 : schema->nodes.size();
-  auto tree       = std::make_shared<array_tree>(size);
-  tree->owner     = std::move(owner);
-  tree->location  = location_of(columns);
-  auto const host = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const place =
-    host ? host_memory_resource() : resource_on_device(tree->location, std::move(mr));
+  auto const size  = schema == nullptr ? num_arrays(columns) + 1 : schema->nodes.size();
+  auto tree        = std::make_shared<array_tree>(size);
+  tree->owner      = std::move(owner);
+  tree->location   = location_of(columns);
+  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
   auto const guard = on_device(tree->location);
   auto const where = placement{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
