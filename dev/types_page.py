@@ -23,7 +23,7 @@ _HEAD = """\
   memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
 - **waits for** is what an import of device memory has to read on the host before it can go on; "-"
   means that it only enqueues. Imports of host memory wait for nothing, uploads to a GPU included
-  (but for those of more than 64 MiB).
+  (but for those that find no room in 64 MiB of pinned memory).
 - **leaves as** is what a column that came in like this goes out as again, the frame's column too,
   as long as it is the same memory. A consumer can ask for each of these types of a column that
   holds the same libcudf type, with `requested_schema`; for views in host memory.

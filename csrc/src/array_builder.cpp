@@ -193,7 +193,12 @@ void array_builder::prepare_and_fill(std::size_t index,
   auto const& [column, rows, step, as, path] = level;
 
   auto made = std::unique_ptr<cudf::column>{};
-  if (step.decode) { made = decode_dictionary(view_of(column, rows, where_), path, where_); }
+  if (step.decode) {
+    made = decode_dictionary(view_of(column, rows, where_), path, where_);
+    if (made->type() != step.values) {
+      fail_invalid(path, "a dictionary of another type found than the schema was made for");
+    }
+  }
   if (step.check != value_check::none) {
     auto const decoded = made ? made->view() : column;
     auto const checked = made ? moved(rows, own_rows(decoded)) : rows;

@@ -54,6 +54,9 @@ byte_data bytes_of(cudf::column_view const& column,
 {
   if (column.type().id() == cudf::type_id::LIST) {
     auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
+    if (element.type().id() != cudf::type_id::UINT8) {
+      fail_invalid(path, "lists of another type than bytes found, which the schema was made for");
+    }
     if (has_null_bytes(column, rows, where)) {
       fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
     }
@@ -139,6 +142,11 @@ void array_builder::fill_string(array_node& node, export_level const& level, std
 
 void array_builder::fill_views(array_node& node, export_level const& level, std::int64_t begin)
 {
+  if (!where_.host) {
+    fail_invalid(level.path,
+                 "memory of a device found, but the schema was made for a column in host memory, "
+                 "where views can be made");
+  }
   auto const bytes = bytes_of(level.column, level.rows, level.path, where_);
   auto const size  = node.offset + node.length;
   auto strings     = byte_strings{};

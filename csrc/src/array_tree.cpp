@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_tree.hpp"
 
+#include <rmm/cuda_device.hpp>
+
+#include <cuda_runtime_api.h>
+
 #include <stdexcept>
 
 namespace cudf_arrow_bridge::detail {
@@ -11,6 +15,18 @@ array_tree::array_tree(std::size_t num_nodes)
     capacity_{num_nodes},
     first_export_{memory_.get() + num_nodes * sizeof(array_node), num_nodes}
 { nodes = {reinterpret_cast<array_node*>(memory_.get()), 0}; }
+
+array_tree::~array_tree()
+{
+  if (!on_thread_stream || !ready.is_usable()) { return; }
+  // What goes now is freed on this thread's default stream, which may be another one than those
+  // that it was made on and that may not have got there.
+  auto const guard = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
+  if (cudaStreamWaitEvent(cudaStreamPerThread, *ready.handle()) != cudaSuccess) {
+    (void)ready.wait();
+    (void)cudaGetLastError();
+  }
+}
 
 std::size_t array_tree::add_nodes(std::size_t count)
 {

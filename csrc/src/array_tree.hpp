@@ -74,9 +74,14 @@ struct array_tree {
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
   pooled_event ready;  ///< what consumers wait for; none for CPU memory
+  /// Whether it is recorded, and what was made is freed, on a per-thread default stream.
+  bool on_thread_stream{false};
 
   /// A tree that will have up to so many nodes.
   explicit array_tree(std::size_t num_nodes);
+  array_tree(array_tree const&)            = delete;
+  array_tree& operator=(array_tree const&) = delete;
+  ~array_tree();
 
   /// Appends nodes that stand side by side, for the caller to set. @return The index of the first
   std::size_t add_nodes(std::size_t count);

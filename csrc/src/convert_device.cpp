@@ -3,6 +3,7 @@
 
 #include "aligned_bytes.hpp"
 #include "halves.hpp"
+#include "mask_words.hpp"
 #include "staging.hpp"
 
 // clang-format off
@@ -27,7 +28,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -38,23 +41,6 @@
 
 namespace cudf_arrow_bridge::detail::device {
 namespace {
-
-/// A mask as libcudf takes it.
-struct aligned_mask {
-  cudf::bitmask_type const* words;
-  cudf::size_type begin;
-};
-
-/// libcudf reads masks as aligned words and counts bits in 32 bits; Arrow promises neither.
-aligned_mask align(bit_range const& range)
-{
-  auto const* first   = static_cast<std::byte const*>(range.bits) + range.begin / 8;
-  auto const crooked  = reinterpret_cast<std::uintptr_t>(first) % sizeof(cudf::bitmask_type);
-  auto const* aligned = reinterpret_cast<cudf::bitmask_type const*>(first - crooked);
-  return {
-    aligned,
-    static_cast<cudf::size_type>(crooked * 8) + static_cast<cudf::size_type>(range.begin % 8)};
-}
 
 /// Some masks side by side.
 struct joined_masks {
@@ -114,33 +100,54 @@ std::unique_ptr<cudf::column> constant(T value, std::int64_t count, placement co
   return std::move(result->release().front());
 }
 
+/// What `make` makes of each part of a range, side by side.
+template <typename Make>
+rmm::device_buffer join_parts(bit_range const& range, placement const& where, Make make)
+{
+  auto const parts = mask_words_of(range);
+  if (parts.size() == 1) { return make(parts.front()); }
+  auto made = std::vector<rmm::device_buffer>{};
+  auto size = std::size_t{0};
+  for (auto const& part : parts) { size += made.emplace_back(make(part)).size(); }
+  auto result = rmm::device_buffer{size, where.stream, where.mr};
+  auto* next  = static_cast<std::byte*>(result.data());
+  for (auto const& part : made) {
+    RMM_CUDA_TRY(
+      cudaMemcpyAsync(next, part.data(), part.size(), cudaMemcpyDefault, where.stream.get()));
+    next += part.size();
+  }
+  return result;
+}
+
 }  // namespace
 
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
 {
-  auto const mask = align(range);
-  auto const end  = mask.begin + static_cast<cudf::size_type>(range.size);
-  return take_data(cudf::mask_to_bools(mask.words, mask.begin, end, where.stream, where.mr));
+  return join_parts(range, where, [&](mask_words const& mask) {
+    return take_data(
+      cudf::mask_to_bools(mask.words, mask.begin, mask.end(), where.stream, where.mr));
+  });
 }
 
 rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
 {
-  auto const mask = align(range);
-  if (mask.begin == 0) {
+  return join_parts(range, where, [&](mask_words const& mask) {
+    if (mask.begin > 0) {
+      return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), where.stream, where.mr);
+    }
     // libcudf would copy whole blocks of 64 bytes, which the producer need not have.
-    auto const size = cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(range.size));
-    return put_into_zeros(
-      mask.words, bytes_for_bits(range.size), 0, static_cast<std::int64_t>(size), where);
-  }
-  auto const end = mask.begin + static_cast<cudf::size_type>(range.size);
-  return cudf::copy_bitmask(mask.words, mask.begin, end, where.stream, where.mr);
+    auto const padded = static_cast<std::int64_t>(cudf::bitmask_allocation_size_bytes(mask.size));
+    return put_into_zeros(mask.words, bytes_for_bits(mask.size), 0, padded, where);
+  });
 }
 
 cudf::size_type count_nulls(bit_range const& range, placement const& where)
 {
-  auto const mask = align(range);
-  auto const end  = mask.begin + static_cast<cudf::size_type>(range.size);
-  return cudf::null_count(mask.words, mask.begin, end, where.stream);
+  auto count = cudf::size_type{0};
+  for (auto const& mask : mask_words_of(range)) {
+    count += cudf::null_count(mask.words, mask.begin, mask.end(), where.stream);
+  }
+  return count;
 }
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where)
@@ -164,18 +171,23 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, plac
 
 bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
 {
-  using words      = cudf::host_span<cudf::bitmask_type const* const>;
-  using begins     = cudf::host_span<cudf::size_type const>;
-  auto const left  = align(inner);
-  auto const right = align(outer);
-  auto const masks = std::array{left.words, right.words};
-  auto const first = std::array{left.begin, right.begin};
-  auto const both  = cudf::bitmask_and(words{masks.data(), masks.size()},
-                                       begins{first.data(), first.size()},
-                                       static_cast<cudf::size_type>(inner.size),
-                                       where.stream,
-                                       where.mr);
-  return both.second == device::count_nulls(outer, where);
+  using words  = cudf::host_span<cudf::bitmask_type const* const>;
+  using begins = cudf::host_span<cudf::size_type const>;
+  auto both    = cudf::size_type{0};
+  for (auto done = std::int64_t{0}; done < inner.size; done += most_bits_of_part) {
+    auto const size  = std::min(inner.size - done, most_bits_of_part);
+    auto const left  = mask_words_of({inner.bits, inner.begin + done, size}).front();
+    auto const right = mask_words_of({outer.bits, outer.begin + done, size}).front();
+    auto const masks = std::array{left.words, right.words};
+    auto const first = std::array{left.begin, right.begin};
+    both += cudf::bitmask_and(words{masks.data(), masks.size()},
+                              begins{first.data(), first.size()},
+                              left.size,
+                              where.stream,
+                              where.mr)
+              .second;
+  }
+  return both == device::count_nulls(outer, where);
 }
 
 rmm::device_buffer cast_values(void const* values,

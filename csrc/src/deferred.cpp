@@ -8,6 +8,11 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
+namespace {
+
+constexpr auto no_device = rmm::cuda_device_id{-1};  ///< which rmm's guard leaves alone
+
+}  // namespace
 
 deferred::deferred(bool prepare)
 {
@@ -21,7 +26,7 @@ deferred::deferred(bool prepare)
 void deferred::pass(cuda::stream_ref stream) noexcept
 {
   // Whatever is current on the thread that frees.
-  auto const guard  = rmm::cuda_set_device_raii{*device_};
+  auto const guard  = rmm::cuda_set_device_raii{device_.value_or(no_device)};
   auto const status = [&] {
     try {
       return note_passage(stream);

@@ -92,9 +92,7 @@ pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
 
 pooled_event::~pooled_event()
 {
-  if (event_ != nullptr && made_in_.is_of_this_process()) {
-    event_pool::instance().give_back(device_, event_);
-  }
+  if (is_usable()) { event_pool::instance().give_back(device_, event_); }
 }
 
 std::size_t events_on_loan() noexcept { return event_pool::instance().on_loan(); }

@@ -35,6 +35,10 @@ class pooled_event {
 
   [[nodiscard]] explicit operator bool() const noexcept { return event_ != nullptr; }
 
+  /// @return Whether there is an event, and not one that a forked child has of its parent
+  [[nodiscard]] bool is_usable() const noexcept
+  { return event_ != nullptr && made_in_.is_of_this_process(); }
+
   /// @return Where the handle is, as `ArrowDeviceArray.sync_event` wants it
   [[nodiscard]] cudaEvent_t const* handle() const noexcept { return &event_; }
 

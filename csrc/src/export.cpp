@@ -8,6 +8,9 @@
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
+#include <rmm/mr/per_device_resource.hpp>
+
+#include <cuda_runtime_api.h>
 
 #include <optional>
 #include <span>
@@ -33,6 +36,33 @@ std::optional<rmm::cuda_set_device_raii> on_device(memory_location const& locati
     std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
 }
 
+/// The current device's resource, which is what callers pass who have no other in mind, stands for
+/// that of the memory's device: converted buffers are to be where the others are.
+rmm::device_async_resource_ref resource_on_device(memory_location const& location,
+                                                  rmm::device_async_resource_ref mr)
+{
+  if (location.device_type != ARROW_DEVICE_CUDA) { return mr; }
+  auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
+  if (device == rmm::get_current_cuda_device() ||
+      mr != rmm::mr::get_current_device_resource_ref()) {
+    return mr;
+  }
+  return rmm::mr::get_per_device_resource_ref(device);
+}
+
+/// Whether kernels can write to pageable memory: rmm's `system_memory_resource` gives it out there.
+bool shares_pageable_memory()
+{
+  auto num_devices = 0;
+  if (has_gpu()) { RMM_CUDA_TRY(cudaGetDeviceCount(&num_devices)); }
+  for (auto device = 0; device < num_devices; ++device) {
+    auto shares = 0;
+    RMM_CUDA_TRY(cudaDeviceGetAttribute(&shares, cudaDevAttrPageableMemoryAccess, device));
+    if (shares != 0) { return true; }
+  }
+  return false;
+}
+
 /// Builds a tree over `columns`, with whatever root `add` makes of them.
 template <typename Add>
 device_array build_tree(std::span<cudf::column_view const> columns,
@@ -48,8 +78,11 @@ device_array build_tree(std::span<cudf::column_view const> columns,
   tree->owner      = std::move(owner);
   tree->location   = location_of(columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
   auto const guard = on_device(tree->location);
-  auto const where = placement{host, stream, host ? host_memory_resource() : mr};
+  auto const where = placement{host, stream, place};
+  // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
+  if (host && shares_pageable_memory()) { RMM_CUDA_TRY(cudaStreamSynchronize(stream.get())); }
   add(array_builder{*tree, schema, options, where});
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
@@ -58,6 +91,7 @@ device_array build_tree(std::span<cudf::column_view const> columns,
     // After all that the export itself enqueued.
     tree->ready = pooled_event::acquire();
     RMM_CUDA_TRY(tree->ready.record(stream));
+    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
   }
   return array_tree::handle(std::move(tree));
 }

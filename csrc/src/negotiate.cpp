@@ -159,6 +159,7 @@ std::optional<outcome> decoded(cudf::column_view const& column,
   if (result) {
     result->step.column = column.type();
     result->step.decode = true;
+    result->step.values = keys.type();
   }
   return result;
 }

@@ -31,6 +31,7 @@ struct export_step {
   array_layout layout{array_layout::null};       ///< of the array's buffers
   std::int64_t element_bits{0};                  ///< of the data buffer of a fixed layout
   bool decode{false};                            ///< a dictionary leaves as its values
+  cudf::data_type values{cudf::type_id::EMPTY};  ///< type of these, where it does
   cudf::data_type cast{cudf::type_id::EMPTY};    ///< type to convert to first; EMPTY: as it is
   cudf::type_id index{cudf::type_id::EMPTY};     ///< of a dictionary's indices
   value_check check{value_check::none};

@@ -9,24 +9,27 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::size_t smallest_block = std::size_t{1} << 16;
-constexpr std::size_t largest_block  = std::size_t{1} << 26;  ///< pinned memory is taken from all
-constexpr std::size_t most_idle      = std::size_t{1} << 27;  ///< bytes kept for later uploads
-constexpr std::size_t most_blocks    = 64;                    ///< kept likewise
+constexpr std::size_t block_size  = std::size_t{1} << 16;  ///< uploads take whole ones
+constexpr std::size_t pinned_size = std::size_t{1} << 26;  ///< as libcudf's own pool has at most
 
-/// Pinned memory between uploads.
+/**
+ * @brief The pinned memory of this process, in blocks that uploads and integers read back borrow.
+ *
+ * Pinning may have the host wait for the device, so it is done once, for the first of them.
+ * libcudf's pinned resource is no alternative: what it gives out may still be read on another
+ * stream, which the CPU would have to wait for before it writes there.
+ */
 class pinned_pool {
  public:
-  pinned_pool() { idle_.reserve(most_blocks); }
-
   static pinned_pool& instance()
   {
     static constinit per_process<pinned_pool> pool;
@@ -34,57 +37,66 @@ class pinned_pool {
   }
 
   /// @return Null if there is no such memory
-  std::byte* take(std::size_t size) noexcept
+  std::byte* take(std::size_t size)
   {
-    {
-      auto const lock  = std::lock_guard{mutex_};
-      auto const found = std::find_if(
-        idle_.begin(), idle_.end(), [size](auto const& block) { return block.size == size; });
-      if (found != idle_.end()) {
-        auto* memory = found->memory;
-        idle_.erase(found);
-        idle_bytes_ -= size;
-        return memory;
-      }
-    }
-    void* memory = nullptr;
-    if (cudaHostAlloc(&memory, size, cudaHostAllocPortable) != cudaSuccess) {
-      (void)cudaGetLastError();
-      return nullptr;
-    }
-    return static_cast<std::byte*>(memory);
+    auto const lock = std::lock_guard{mutex_};
+    if (!is_pinned_ && !pin()) { return nullptr; }
+    auto const found = std::find_if(
+      free_.begin(), free_.end(), [size](auto const& one) { return one.size >= size; });
+    if (found == free_.end()) { return nullptr; }
+    auto* const memory = found->begin;
+    found->begin += size;
+    found->size -= size;
+    if (found->size == 0) { free_.erase(found); }
+    return memory;
   }
 
   void give_back(std::byte* memory, std::size_t size) noexcept
   {
-    if (!keep(memory, size)) { (void)cudaFreeHost(memory); }
+    auto const lock = std::lock_guard{mutex_};
+    auto next       = std::lower_bound(
+      free_.begin(), free_.end(), memory, [](auto const& one, auto* at) { return one.begin < at; });
+    if (next != free_.end() && memory + size == next->begin) {
+      size += next->size;
+      next = free_.erase(next);
+    }
+    if (next != free_.begin() && std::prev(next)->end() == memory) {
+      std::prev(next)->size += size;
+    } else {
+      free_.insert(next, {memory, size});
+    }
   }
 
  private:
-  struct idle_block {
-    std::byte* memory;
+  struct piece {
+    std::byte* begin;
     std::size_t size;
+
+    [[nodiscard]] std::byte* end() const noexcept { return begin + size; }
   };
 
-  bool keep(std::byte* memory, std::size_t size) noexcept
+  bool pin()
   {
-    auto const lock = std::lock_guard{mutex_};
-    // Never more than was reserved: this may not ask for memory.
-    if (idle_.size() == idle_.capacity() || idle_bytes_ + size > most_idle) { return false; }
-    idle_.push_back({memory, size});
-    idle_bytes_ += size;
-    return true;
+    // Giving back may not ask for memory: no more pieces than blocks.
+    free_.reserve(pinned_size / block_size);
+    void* memory = nullptr;
+    if (cudaHostAlloc(&memory, pinned_size, cudaHostAllocPortable) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    free_.push_back({static_cast<std::byte*>(memory), pinned_size});
+    return is_pinned_ = true;
   }
 
   std::mutex mutex_;
-  std::vector<idle_block> idle_;
-  std::size_t idle_bytes_{0};
+  std::vector<piece> free_;  ///< by address, none next to another
+  bool is_pinned_{false};
 };
 
 }  // namespace
 
 pinned_memory::pinned_memory(std::size_t size)
-  : size_{std::bit_ceil(std::max(size, smallest_block))},
+  : size_{(size + block_size - 1) / block_size * block_size},
     memory_{pinned_pool::instance().take(size_)}
 {
 }
@@ -115,7 +127,7 @@ class staging_block : private deferred {
 
 host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream_{stream}
 {
-  if (capacity > 0 && capacity <= largest_block) { block_ = new staging_block{capacity}; }
+  if (capacity > 0 && capacity <= pinned_size) { block_ = new staging_block{capacity}; }
 }
 
 host_upload::~host_upload()

@@ -30,13 +30,13 @@ class pinned_memory {
  *
  * The bytes go through pinned memory, so that the source may be freed as soon as the upload is
  * destroyed. The pinned memory is kept for as long as the copies out of it run, and then for the
- * next upload.
+ * next upload. The first upload of a process has CUDA pin it all, which may wait for the device.
  */
 class host_upload {
  public:
   /**
-   * @param capacity Bytes that will be copied in all, each copy rounded up to `alignment`. Large
-   *   uploads, and those for which there is no pinned memory, leave the staging to CUDA and wait.
+   * @param capacity Bytes that will be copied in all, each copy rounded up to `alignment`. Uploads
+   *   for which there is no pinned memory left leave the staging to CUDA and wait.
    * @param stream Stream that the copies are enqueued on
    */
   host_upload(std::size_t capacity, cuda::stream_ref stream);

@@ -209,6 +209,7 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   if (!host) {
     tree->ready = detail::pooled_event::acquire();
     RMM_CUDA_TRY(tree->ready.record(stream));
+    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
   }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;

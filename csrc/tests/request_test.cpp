@@ -278,5 +278,32 @@ TEST(Origin, IsForgottenWhereTheTypeIsAnother)
   EXPECT_EQ(extension_name.data, nullptr);
 }
 
+/// Exports a column by a schema that was made for another one.
+void export_by_schema_of(shape const& made_for, char const* requested, shape const& type)
+{
+  auto const other  = make_column(made_for, samples(made_for, 4, 0));
+  auto const wanted = schema_of(requested);
+  auto const schema = cudf_arrow_bridge::make_schema(*other, {}, wanted.get());
+  ASSERT_STREQ(schema.to_arrow()->format, requested);
+  auto const column = make_column(type, samples(type, 4, 0));
+  EXPECT_THROW(
+    (void)to_arrow_device(column->view(), schema, nullptr, {}, stream(), host_memory_resource()),
+    std::invalid_argument);
+}
+
+TEST(SchemaOfAnotherColumn, IsRefusedForListsThatAreNoBytes)
+{
+  for (auto const* bytes : {"z", "Z", "vz"}) {
+    export_by_schema_of(list_of(flat("uint8")), bytes, list_of(flat("int32")));
+    export_by_schema_of(list_of(flat("uint8")), bytes, list_of(struct_of({flat("int8")})));
+  }
+}
+
+TEST(SchemaOfAnotherColumn, IsRefusedForDictionariesOfOtherValues)
+{
+  export_by_schema_of(dictionary_of(flat("int64")), "l", dictionary_of(flat("string")));
+  export_by_schema_of(dictionary_of(flat("string")), "u", dictionary_of(flat("int8")));
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -124,9 +124,13 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * @param owner Keeps the memory of `column` alive; dropped from whatever thread releases last
  * @param options See there
  * @param stream Stream that conversions are enqueued on; its work so far is what consumers wait
- *   for, the host never does. Converted buffers are freed on it, so it must outlive the export and
- *   its pending releases: see `drain_releases`.
- * @param mr Resource for converted buffers, and for what is needed to convert them
+ *   for. The host waits for it in one case: pageable host memory, which has no event, on a machine
+ *   where a device's kernels may be writing to it (`cudaDevAttrPageableMemoryAccess`). Converted
+ * buffers are freed on it, so it must outlive the export and its pending releases: see
+ * `drain_releases`.
+ * @param mr Resource for converted buffers, and for what is needed to convert them; on the device
+ *   that the column is on, which is made current. The resource of the device that is current now
+ *   stands for that of the column's device, as set in rmm; any other is taken as it is.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::column_view const& column,

@@ -4,8 +4,10 @@
 #include "bridge_test.hpp"
 
 #include <rmm/error.hpp>
+#include <rmm/mr/per_device_resource.hpp>
 
 #include <optional>
+#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -120,6 +122,83 @@ TEST_F(export_order, events_belong_to_the_device_of_the_memory)
   EXPECT_EQ(array->device_id, 1);
   EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+}
+
+TEST_F(export_order, waits_where_a_device_may_be_writing_to_pageable_memory)
+{
+  constexpr auto rows = 16;
+  for (auto const device : {0, 1}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      sim::share_pageable_memory_with(device);
+      auto const stream = lasting_stream{};
+      auto const bools  = std::make_shared<std::vector<std::uint8_t>>(rows);
+      auto const view =
+        cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, rows, bools->data(), nullptr, 0};
+      sim::enqueue(stream.get(), [&] { std::fill(bools->begin(), bools->end(), 1); });
+      auto const array = to_arrow_device(view, bools, {}, stream.get(), pool_).to_arrow();
+      EXPECT_EQ(array->device_type, ARROW_DEVICE_CPU);
+      EXPECT_EQ(array->sync_event, nullptr);
+      // The CPU packs them, so it has to wait before that.
+      auto const* bits = static_cast<std::uint8_t const*>(array->array.buffers[1]);
+      EXPECT_EQ(bits[0], 0xFF);
+      EXPECT_EQ(bits[1], 0xFF);
+    }
+  }
+}
+
+TEST_F(export_order, pageable_memory_out_of_reach_is_not_waited_for)
+{
+  auto const stream = lasting_stream{};
+  auto const host   = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(1)})};
+  auto const slow   = sim::slow_stream{stream.get()};
+  sim::enqueue(stream.get(), [] {});
+  auto const before = sim::host_syncs_here();
+  (void)to_arrow_device(host->view(), host, {}, stream.get(), pool_);
+  EXPECT_EQ(sim::host_syncs_here(), before);
+}
+
+TEST_F(export_order, converted_buffers_are_of_the_memorys_device)
+{
+  rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
+  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
+  {
+    auto const stream = stream_on(1);
+    auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+    auto const owner  = std::shared_ptr<cudf::column>{upload_column(
+      make_column(flat("bool8"), samples(flat("bool8"), 9, 0)), stream->get(), far_pool_)};
+    guard.reset();
+    auto const mr    = rmm::mr::get_current_device_resource_ref();
+    auto const array = to_arrow_device(owner->view(), owner, {}, stream->get(), mr).to_arrow();
+    EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
+  }
+  settle();
+  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
+  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
+}
+
+TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
+{
+  static constexpr auto size = 8;
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto source   = column(flat("bool8"), std::vector<value>(size, number(1)), cudaStreamPerThread);
+    auto exported = to_arrow(std::move(source), cudaStreamPerThread);
+    auto others   = std::vector<rmm::device_buffer>{};
+    std::thread{[&] {
+      auto const stream = cuda::stream_ref{cudaStreamPerThread};
+      exported.reset();
+      for (auto count = 0; count < 4; ++count) {
+        auto& other = others.emplace_back(std::size_t{size}, stream, pool_);
+        sim::enqueue(stream.get(), [data = other.data()] { std::memset(data, 5, size); });
+      }
+    }}.join();
+    sim::drain();
+    for (auto const& other : others) {
+      auto const* bytes = static_cast<std::byte const*>(other.data());
+      EXPECT_EQ(std::count(bytes, bytes + size, std::byte{5}), size);
+    }
+  }
 }
 
 TEST_F(export_order, thousands_of_exports_take_a_few_events)

@@ -118,5 +118,29 @@ TEST_F(forks, have_children_that_release_what_they_import)
     [&] { return releases_an_import() && ends_well([&] { return releases_an_import(); }); }));
 }
 
+TEST_F(forks, pin_memory_of_their_own_and_upload_without)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  auto const upload = [&](int value) {
+    auto const stream = sim::stream{};
+    auto const host   = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(value)})};
+    auto array    = to_arrow_device(host->view(), host, {}, test::stream(), host_memory_resource());
+    auto moved    = array.to_arrow();
+    auto imported = import(moved.get(), *integer_schema().get(), stream.get());
+    auto const seen = read_later(imported.view(), flat("int32"), stream.get());
+    synchronize(stream.get());
+    imported.storage.reset();
+    drain_releases();
+    return *seen == integer_rows({value});
+  };
+  EXPECT_TRUE(upload(1));
+  EXPECT_TRUE(ends_well([&] {
+    auto const pinned = sim::calls("cudaHostAlloc");
+    sim::fail_next("cudaHostAlloc", cudaErrorMemoryAllocation);
+    return upload(2) && cudaPeekAtLastError() == cudaSuccess && upload(3) &&
+           sim::calls("cudaHostAlloc") == pinned + 2;
+  }));
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -81,5 +81,23 @@ TEST_F(request_order, event_follows_bytes_among_zeros)
   }
 }
 
+TEST_F(request_order, views_asked_of_host_memory_are_not_made_of_a_devices)
+{
+  auto const type   = flat("string");
+  auto const values = samples(type, 9, 0);
+  auto const stream = lasting_stream{};
+  auto wanted       = unique_schema{};
+  ArrowSchemaInit(wanted.get());
+  check(ArrowSchemaSetFormat(wanted.get(), "vu"));
+  wanted->flags       = ARROW_FLAG_NULLABLE;
+  auto const host     = make_column(type, values);
+  auto const schema   = cudf_arrow_bridge::make_schema(host->view(), {}, wanted.get());
+  auto const where    = cuda::stream_ref{stream.get()};
+  auto const source   = std::shared_ptr{column(type, values, stream.get())};
+  auto const view     = source->view();
+  auto const uploaded = [&] { return to_arrow_device(view, schema, source, {}, where, pool_); };
+  EXPECT_THROW((void)uploaded(), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

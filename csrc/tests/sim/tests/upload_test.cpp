@@ -87,6 +87,8 @@ TEST_F(upload, outlives_its_source_without_waiting)
 TEST_F(upload, does_not_wait_for_the_stream)
 {
   auto const stream = lasting_stream{};
+  expect_arrives(
+    flat("int32"), integer_rows({1}), stream.get());  // pins the memory, which may wait
   auto source       = host_source{flat("int32"), integer_rows({1, 2, 3})};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
   auto const before = sim::host_syncs_here();
@@ -115,47 +117,53 @@ TEST_F(upload, pinned_memory_is_kept_for_copies_in_flight)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
 }
 
-TEST_F(upload, pinned_memory_is_used_again)
+TEST_F(upload, memory_is_pinned_once_whatever_the_sizes)
 {
   auto const stream = lasting_stream{};
   expect_arrives(flat("int32"), integer_rows({1}), stream.get());
+  auto const pinned = sim::calls("cudaHostAlloc");
+  for (auto const size : {1, 20'000, 100'000, 40'000, 1, 70'000}) {
+    auto const values = integers_t(static_cast<std::size_t>(size), size);
+    auto const before = sim::host_syncs_here();
+    expect_arrives(flat("int32"), integer_rows(values), stream.get());
+    EXPECT_EQ(sim::host_syncs_here(), before + 1);  // the test's own
+    EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
+  }
+}
+
+TEST_F(upload, works_while_others_have_all_pinned_memory)
+{
+  constexpr auto num_blocks = 1024;
+  auto const late           = lasting_stream{};
+  auto const other          = lasting_stream{};
+  expect_arrives(flat("int32"), integer_rows({1}), other.get());
   drain_releases();
   auto const pinned = sim::calls("cudaHostAlloc");
-  for (auto i = 0; i < 20; ++i) {
-    expect_arrives(flat("int32"), integer_rows({i}), stream.get());
-    drain_releases();
+  {
+    auto const slow = sim::slow_stream{late.get()};
+    auto imported   = std::vector<imported_column>{};
+    for (auto i = 0; i < num_blocks; ++i) {
+      auto source = host_source{flat("int32"), integer_rows({i})};
+      imported.push_back(import(source.array.get(), *source.schema.get(), late.get()));
+    }
+    for (auto i = 0; i < 12; ++i) {
+      enqueue_long_kernel(other.get());
+      expect_arrives(flat("int32"), integer_rows({i}), other.get());
+    }
   }
-  EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
-}
-
-TEST_F(upload, pinned_memory_that_is_kept_is_bounded)
-{
-  constexpr auto more_than_are_kept = 65;
-  auto const stream                 = lasting_stream{};
-  auto slow                         = std::optional<sim::slow_stream>{stream.get()};
-  auto imported                     = std::vector<imported_column>{};
-  for (auto i = 0; i < more_than_are_kept; ++i) {
-    auto source = host_source{flat("int32"), integer_rows({i})};
-    imported.push_back(import(source.array.get(), *source.schema.get(), stream.get()));
-  }
-  slow.reset();
-  imported.clear();
   settle();
-  EXPECT_GE(sim::calls("cudaFreeHost"), 1U);
-}
-
-TEST_F(upload, works_without_pinned_memory)
-{
-  for (auto seed = 0U; seed < 12; ++seed) {
-    sim::reset(seed);
-    auto const stream = lasting_stream{};
-    // More than an upload of the other tests leaves in the pool.
-    auto const many = integers_t(20'000, static_cast<int>(seed));
-    sim::fail_next("cudaHostAlloc", cudaErrorMemoryAllocation);
-    enqueue_long_kernel(stream.get());
-    expect_arrives(flat("int32"), integer_rows(many), stream.get());
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-  }
+  EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
+  // All of it is there again, in one piece.
+  auto const before = sim::host_syncs_here();
+  auto const all    = integers_t((std::size_t{1} << 24) - 16, 7);
+  auto const view   = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
+                                        static_cast<cudf::size_type>(all.size()),
+                                        all.data(),
+                                        nullptr,
+                                        0};
+  auto array = to_arrow_device(view, nullptr, {}, cuda::stream_ref{other.get()}, pool_).to_arrow();
+  import(array.get(), *integer_schema().get(), other.get()).storage.reset();
+  EXPECT_EQ(sim::host_syncs_here(), before);
 }
 
 TEST_F(upload, large_arrays_are_left_to_cuda)
