@@ -142,7 +142,7 @@ void host_upload::copy(void* target, void const* source, std::size_t size)
   if (block_ != nullptr && block_->memory() != nullptr) {
     auto* staged = block_->memory() + used_;
     std::memcpy(staged, source, size);
-    used_ += (size + alignment - 1) / alignment * alignment;
+    used_ += staged_size(size);
     source = staged;
   } else {
     reads_source_ = true;

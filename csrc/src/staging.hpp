@@ -35,8 +35,8 @@ class pinned_memory {
 class host_upload {
  public:
   /**
-   * @param capacity Bytes that will be copied in all, each copy rounded up to `alignment`. Uploads
-   *   for which there is no pinned memory left leave the staging to CUDA and wait.
+   * @param capacity `staged_size` of all that will be copied. Uploads for which there is no pinned
+   *   memory left leave the staging to CUDA and wait.
    * @param stream Stream that the copies are enqueued on
    */
   host_upload(std::size_t capacity, cuda::stream_ref stream);
@@ -52,7 +52,12 @@ class host_upload {
    */
   void copy(void* target, void const* source, std::size_t size);
 
-  static constexpr std::size_t alignment = 64;
+  /// @return Bytes of pinned memory that one copy takes
+  [[nodiscard]] static constexpr std::size_t staged_size(std::size_t size)
+  {
+    constexpr auto alignment = std::size_t{64};
+    return (size + alignment - 1) / alignment * alignment;
+  }
 
  private:
   cuda::stream_ref stream_;

@@ -31,7 +31,7 @@ struct host_column {
 
   [[nodiscard]] std::size_t staged_size() const
   {
-    auto result = data.size() + mask.size() + 2 * host_upload::alignment;
+    auto result = host_upload::staged_size(data.size()) + host_upload::staged_size(mask.size());
     for (auto const& child : children) { result += child.staged_size(); }
     return result;
   }
