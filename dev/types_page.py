@@ -29,11 +29,12 @@ _HEAD = """\
   holds the same libcudf type, with `requested_schema`; for views in host memory.
 
 Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
-nested column inside a word, or it ends less than 64 bytes, as libcudf copies masks, before its
-allocation does; then it alone is copied, one bit for each row. Offsets of strings and lists are
-shared, unless they belong to row 0 of the array and the first one is not 0: libcudf takes it that
-it is, so they are counted anew. Buffers that are not aligned for their type are copied. Rows may stand at any 64-bit offset; a column itself holds fewer than 2,147,483,647
-rows, and so do the elements of a list column: more raise OverflowError, which names the way out.
+nested column inside a word, or its allocation ends within the 64 bytes in which libcudf copies
+masks; then it alone is copied, one bit for each row. Offsets of strings and lists are shared,
+unless they begin with row 0 of the array and the first one is not 0: libcudf takes it that it is,
+so they are counted anew. Buffers that are not aligned for their type are copied. Rows may stand at
+any 64-bit offset; a column itself holds fewer than 2,147,483,647 rows, and so do the elements of a
+list column: more raise OverflowError, which names the way out.
 
 What an import waits for is read from device memory all at once: **one wait, whatever the number of
 columns**. Nulls that the producer has not counted are counted in it, and so are null strings and
@@ -42,8 +43,8 @@ lists that are not empty and fields that are not null though their struct is, wh
 
 - for slices of lists, or lists that don't refer to all of their child, if there are nulls or lists
   among the elements: one for each level of lists, again for all columns together;
-- where `sanitize=True` finds something to rewrite: one or two for each column that it is found in;
-- for views, list views, run ends, and dictionaries that hold nulls or dictionaries: each on its own;
+- where `sanitize=True` finds lists or strings to rewrite: a few for each column it finds them in;
+- for views, list views, run ends, and dictionaries that hold nulls or dictionaries, on their own;
 - for masks of more than 2,147,483,647 rows in all, one for each so many;
 - with `copy=True`, for how many bytes strings and views take; with `validate="full"`, for a copy to
   the host.

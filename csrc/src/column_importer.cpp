@@ -109,9 +109,7 @@ mask_range find_mask(import_level const& level, import_facts const& facts, place
   auto const nulls = [&]() -> cudf::size_type {
     if (whole && array.null_count > 0) { return static_cast<cudf::size_type>(array.null_count); }
     auto const* known = facts.find(array, rows);
-    return known != nullptr && known->null_count
-             ? *known->null_count
-             : count_nulls({bits, rows.begin, rows.size}, where);
+    return known != nullptr ? known->null_count : count_nulls({bits, rows.begin, rows.size}, where);
   }();
   if (nulls == 0) { return {}; }
   return {{bits, rows.storage_begin(), rows.storage_size()}, nulls};
@@ -132,7 +130,7 @@ mask_buffer import_mask(column_importer const& importer,
                         import_facts const& facts)
 {
   auto const* known = facts.find(level.array, level.rows);
-  if (known != nullptr && known->mask) { return {std::move(*known->mask), *known->null_count}; }
+  if (known != nullptr && known->mask) { return {std::move(*known->mask), known->null_count}; }
   auto const& where = importer.where();
   auto const found  = find_mask(level, facts, where);
   if (found.null_count == 0) { return {importer.no_buffer(), 0}; }

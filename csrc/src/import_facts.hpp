@@ -39,8 +39,8 @@ struct row_range {
 /// What an import must know of the contents of some rows of an array.
 struct level_facts {
   row_range rows;
-  std::optional<cudf::size_type> null_count;  ///< of the rows; none: not looked for
-  std::optional<offset_ends> ends;            ///< of the offsets of all stored rows, likewise
+  cudf::size_type null_count;       ///< of the rows
+  std::optional<offset_ends> ends;  ///< of the offsets of all stored rows, if they have any
   /// Whether nothing has to be rewritten for `sanitize`; of this level alone
   bool is_clean{false};
   /// In place of the producer's mask, where nulls of structs above have to be pushed into it; for

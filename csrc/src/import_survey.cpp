@@ -46,8 +46,9 @@ row_range rows_of_elements(parsed_type const& type,
 }  // namespace
 
 import_survey::import_survey(bool sanitize, placement const& where)
-  : sanitize_{sanitize}, where_{where}
-{ reads_.emplace(where.stream); }
+  : sanitize_{sanitize}, where_{where}, reads_{std::make_unique<device::read_batch>(where.stream)}
+{
+}
 
 std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const& array,
                                                                row_range const& rows) const
@@ -115,8 +116,8 @@ void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> 
   auto const width  = offset_width(level.type().layout);
   auto const size   = asked.rows.storage_size();
   auto const* first = first_offset(level);
-  asked.first       = reads_->add(first, width);
-  asked.last        = reads_->add(first + size * width, width);
+  asked.ends        = reads_->add(first, width);
+  (void)reads_->add(first + size * width, width);
   if (mask) {
     auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
     auto const* found = keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, where_));
@@ -148,7 +149,7 @@ import_facts const& import_survey::run()
     read();
     auto const answered = std::exchange(asked_, {});
     for (auto const& one : answered) { facts_.set(one.array, answer_to(one)); }
-    reads_.emplace(where_.stream);
+    reads_ = std::make_unique<device::read_batch>(where_.stream);
     ranges_.clear();
     made_.clear();
     for (auto const& one : answered) { ask_again_below(one); }
@@ -170,10 +171,12 @@ void import_survey::read()
 
 level_facts import_survey::answer_to(question const& asked) const
 {
-  auto result       = level_facts{asked.rows, known_null_count(asked.array, asked.rows), {}, true};
-  auto const nulls  = asked.nulls ? counts_[*asked.nulls] : result.null_count.value_or(0);
-  result.null_count = nulls;
-  if (asked.first) { result.ends = offset_ends{reads_->at(*asked.first), reads_->at(*asked.last)}; }
+  auto const told  = known_null_count(asked.array, asked.rows).value_or(0);
+  auto const nulls = asked.nulls ? counts_[*asked.nulls] : told;
+  auto result      = level_facts{asked.rows, nulls, {}};
+  if (asked.ends) {
+    result.ends = offset_ends{reads_->at(*asked.ends), reads_->at(*asked.ends + 1)};
+  }
   result.is_clean = asked.is_seen_through && (!asked.misplaced || counts_[*asked.misplaced] == 0);
   if (asked.all_nulls && counts_[*asked.all_nulls] != nulls) {
     result.null_count = counts_[*asked.all_nulls];

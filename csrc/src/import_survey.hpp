@@ -9,6 +9,7 @@
 #include <rmm/device_buffer.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -54,8 +55,7 @@ class import_survey {
     parsed_tree const& types;
     ArrowArray const& array;
     row_range rows;
-    std::optional<std::size_t> first{};      ///< offset
-    std::optional<std::size_t> last{};       ///< offset
+    std::optional<std::size_t> ends{};       ///< the first offset; the last one is the next read
     std::optional<std::size_t> nulls{};      ///< of its own mask
     std::optional<std::size_t> all_nulls{};  ///< those of structs above as well
     bit_range all_rows{};                    ///< the mask of these
@@ -85,7 +85,7 @@ class import_survey {
   bool sanitize_;
   placement const& where_;
   std::vector<question> asked_;
-  std::optional<device::read_batch> reads_;
+  std::unique_ptr<device::read_batch> reads_;  ///< of this round
   std::vector<bit_range> ranges_;
   std::vector<cudf::size_type> counts_;
   std::vector<rmm::device_buffer> made_;  ///< until the answers are there
