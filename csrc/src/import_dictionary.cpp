@@ -66,6 +66,9 @@ column_parts import_dictionary(column_importer const& importer,
   auto codes  = indices(importer, level);
   auto keys   = import_keys(importer, level);
   if (keys->type().id() == type_id::EMPTY) {
+    // libcudf's dictionaries have no null keys, so there is none left; what indices null rows have
+    // is nobody's business.
+    keys = importer.column({level.types.children[0], *level.array.dictionary, {}, level.path});
     auto const rows = level.rows.num_rows();
     result.mask     = mask_buffer{no_valid_bits(rows, importer.where()), rows};
   } else if (keys->null_count() > 0) {
