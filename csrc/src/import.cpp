@@ -177,9 +177,9 @@ void find_facts_of_fields(detail::parsed_tree const& types,
   check_no_null_rows(plan.facts.find(plan.source.root)->null_count, call.path);
 }
 
-imported_table import_table(detail::parsed_tree const& types, import_call const& call)
+/// Of an array that has been validated.
+imported_table make_table(detail::parsed_tree const& types, import_call const& call)
 {
-  validate(types, call);
   check_is_struct(types, call.path);
   check_host_rows(*call.array, call.path, call.stream);
   auto plan = import_plan{types, call};
@@ -198,6 +198,12 @@ imported_table import_table(detail::parsed_tree const& types, import_call const&
   return result;
 }
 
+imported_table import_table(detail::parsed_tree const& types, import_call const& call)
+{
+  validate(types, call);
+  return make_table(types, call);
+}
+
 /// What is uploaded is the caller's own.
 borrowed_table hold(imported_table&& table)
 {
@@ -211,7 +217,7 @@ borrowed_table borrow_table(detail::parsed_tree const& types, import_call const&
 {
   validate(types, call);
   if (call.array->device_type == ARROW_DEVICE_CPU && has_gpu()) {
-    return hold(import_table(types, call));
+    return hold(make_table(types, call));
   }
   check_is_struct(types, call.path);
   check_host_rows(*call.array, call.path, call.stream);

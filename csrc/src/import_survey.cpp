@@ -8,6 +8,7 @@
 
 #include <cudf/null_mask.hpp>
 
+#include <limits>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -76,7 +77,10 @@ void import_survey::visit(parsed_tree const& types,
                           row_range const& rows,
                           std::optional<bit_range> const& above)
 {
-  if (facts_.find(array, rows) != nullptr) { return; }
+  // More elements than a column holds are not all referred to: once it is known which are, these
+  // are asked about.
+  constexpr auto most = std::numeric_limits<cudf::size_type>::max();
+  if (rows.storage_size() >= most || facts_.find(array, rows) != nullptr) { return; }
   auto const& type = types.type;
   auto asked       = question{types, array, rows};
   if (rows.storage_size() == 0 || type.layout == array_layout::null) {
@@ -143,7 +147,7 @@ std::optional<bit_range> import_survey::combine_masks(question& asked,
   return both;
 }
 
-import_facts const& import_survey::run()
+import_facts import_survey::run()
 {
   while (!asked_.empty()) {
     read();
@@ -154,7 +158,7 @@ import_facts const& import_survey::run()
     made_.clear();
     for (auto const& one : answered) { ask_again_below(one); }
   }
-  return facts_;
+  return std::move(facts_);
 }
 
 void import_survey::read()

@@ -43,11 +43,11 @@ class import_survey {
   void add_null_count(parsed_tree const& types, ArrowArray const& array);
 
   /**
-   * @brief Waits for the answers. What was added must still be there.
+   * @brief Waits for the answers, once. What was added must still be there.
    *
    * @throws rmm::cuda_error if CUDA fails
    */
-  import_facts const& run();
+  import_facts run();
 
  private:
   /// What was asked about one level, as numbers of reads and of counts.

@@ -2,8 +2,12 @@
 /// @file
 /// What an import must know of device memory it reads with one wait, whatever is imported.
 #include "bridge_test.hpp"
+#include "testing/arrow_schema.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -182,6 +186,60 @@ TEST_F(survey, masks_that_libcudf_would_read_past_are_copied)
     EXPECT_EQ(*seen, (rows{number(1), number(2), value{}, number(4)}));
     settle();
     sim::deallocate(mask);
+  }
+}
+
+TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
+{
+  constexpr auto far = std::int64_t{1} << 31;
+  auto type          = list_of(flat("int32"));
+  type.format        = "+L";
+  for (auto seed = 0U; seed < 10; ++seed) {
+    sim::reset(seed);
+    auto const stream   = lasting_stream{};
+    auto* const offsets = static_cast<std::int64_t*>(sim::allocate(memory_kind::device, 0, 24));
+    auto* const values  = static_cast<std::int32_t*>(sim::allocate(memory_kind::device, 0, 20));
+    auto* const mask    = static_cast<std::uint8_t*>(sim::allocate(memory_kind::device, 0, 64));
+    sim::enqueue(stream.get(), [=] {
+      std::iota(values, values + 5, 1);
+      mask[0]    = 0b11101;
+      offsets[0] = far;
+      offsets[1] = far + 2;
+      offsets[2] = far + 5;
+    });
+    // Nothing stands before the elements that are referred to: the base addresses are made up.
+    auto const base = [](void* memory, std::int64_t bytes) {
+      return reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(memory) -
+                                           static_cast<std::uintptr_t>(bytes));
+    };
+    auto element_buffers   = std::array<void const*, 2>{base(mask, far / 8), base(values, far * 4)};
+    auto list_buffers      = std::array<void const*, 2>{nullptr, offsets};
+    auto elements          = ArrowArray{};
+    elements.length        = far + 5;
+    elements.null_count    = -1;
+    elements.n_buffers     = 2;
+    elements.buffers       = element_buffers.data();
+    elements.release       = [](ArrowArray* self) { self->release = nullptr; };
+    auto children          = std::array{&elements};
+    auto lists             = ArrowDeviceArray{};
+    lists.device_type      = ARROW_DEVICE_CUDA;
+    lists.array            = elements;
+    lists.array.length     = 2;
+    lists.array.null_count = 0;
+    lists.array.buffers    = list_buffers.data();
+    lists.array.n_children = 1;
+    lists.array.children   = children.data();
+    auto imported          = import(&lists, *make_schema(type).get(), stream.get());
+    auto const seen        = read_later(imported.view(), type, stream.get());
+    imported.storage.reset();
+    synchronize(stream.get());
+    EXPECT_EQ(
+      *seen, (rows{value{rows{number(1), value{}}}, value{rows{number(3), number(4), number(5)}}}));
+    settle();
+    for (void* memory :
+         {static_cast<void*>(offsets), static_cast<void*>(values), static_cast<void*>(mask)}) {
+      sim::deallocate(memory);
+    }
   }
 }
 
