@@ -8,6 +8,7 @@
 #include "events.hpp"
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
+#include "staging.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"
 #include "testing/reading.hpp"
@@ -250,6 +251,14 @@ inline std::unique_ptr<lasting_stream> stream_on(int device)
 /// At the end all is released: no memory, no stream and no event of ours is left over.
 class bridge_test : public sim::world_test {
  protected:
+  void SetUp() override
+  {
+    world_test::SetUp();
+    // The first import of a process pins memory and may wait for that; tests count other waits.
+    auto const pinned = detail::pinned_memory{1};
+    EXPECT_NE(pinned.data(), nullptr);
+  }
+
   void TearDown() override
   {
     settle();
