@@ -9,7 +9,6 @@
 #include "sanitize.hpp"
 #include "validate.hpp"
 
-#include <cudf/null_mask.hpp>
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 
@@ -120,8 +119,7 @@ mask_range find_mask(import_level const& level, import_facts const& facts, place
 bool can_read_mask(mask_range const& mask, placement const& where)
 {
   if (where.host || mask.null_count == 0) { return true; }
-  auto const size =
-    cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(mask.bits.size));
+  auto const size = static_cast<std::size_t>(padded_mask_size(mask.bits.size));
   return !ends_before(mask.first(), size);
 }
 

@@ -5,8 +5,6 @@
 #include "convert_host.hpp"
 #include "read_back.hpp"
 
-#include <cudf/null_mask.hpp>
-
 #include <rmm/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -64,7 +62,7 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
 { return where.host ? host::zeros(size, where) : device::zeros(size, where); }
 
 rmm::device_buffer no_valid_bits(cudf::size_type rows, placement const& where)
-{ return zeros(static_cast<std::int64_t>(cudf::bitmask_allocation_size_bytes(rows)), where); }
+{ return zeros(padded_mask_size(rows), where); }
 
 rmm::device_buffer put_into_zeros(void const* bytes,
                                   std::int64_t count,

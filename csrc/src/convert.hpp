@@ -34,6 +34,14 @@ struct bit_range {
 /// Bytes that `bits` bits take.
 constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8; }
 
+/// Bytes of a mask of so many rows that libcudf makes, and copies: whole blocks of 64 bytes, as of
+/// `cudf::bitmask_allocation_size_bytes`.
+constexpr std::int64_t padded_mask_size(std::int64_t rows)
+{
+  constexpr auto block_bits = std::int64_t{512};
+  return (rows + block_bits - 1) / block_bits * (block_bits / 8);
+}
+
 /// Bools of one byte each to bits; any byte but 0 is true.
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);
 

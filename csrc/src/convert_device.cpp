@@ -136,8 +136,8 @@ rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
       return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), where.stream, where.mr);
     }
     // libcudf would copy whole blocks of 64 bytes, which the producer need not have.
-    auto const padded = static_cast<std::int64_t>(cudf::bitmask_allocation_size_bytes(mask.size));
-    return put_into_zeros(mask.words, bytes_for_bits(mask.size), 0, padded, where);
+    return put_into_zeros(
+      mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), where);
   });
 }
 

@@ -4,7 +4,6 @@
 #include "halves.hpp"
 #include "host_access.hpp"
 
-#include <cudf/null_mask.hpp>
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -19,10 +18,7 @@ constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
 
 /// Whole blocks, as libcudf allocates and copies masks, and as Arrow recommends.
 rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
-{
-  auto const size = cudf::bitmask_allocation_size_bytes(static_cast<cudf::size_type>(bits));
-  return host::zeros(static_cast<std::int64_t>(size), where);
-}
+{ return host::zeros(padded_mask_size(bits), where); }
 
 template <typename T>
 rmm::device_buffer gather(stride_range const& range, placement const& where)

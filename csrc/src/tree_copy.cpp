@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::int64_t view_bytes = 16;
 
-constexpr std::size_t padded_mask_size(std::size_t size)
-{
-  constexpr auto block = std::size_t{64};
-  return (size + block - 1) / block * block;
-}
-
 std::size_t num_levels(parsed_tree const& types)
 {
   auto result = std::size_t{1};
@@ -222,7 +216,7 @@ class tree_copier {
   {
     // What libcudf copies of a mask ends with a whole block.
     auto& buffer = target_.conversions.emplace_back(
-      copy.slot == 0 ? zeros(static_cast<std::int64_t>(padded_mask_size(copy.size)), where_)
+      copy.slot == 0 ? zeros(padded_mask_size(static_cast<std::int64_t>(copy.size) * 8), where_)
                      : rmm::device_buffer{copy.size, where_.stream, where_.mr});
     target_.nodes[copy.node].buffer(copy.slot) = buffer.data();
     if (from_host_) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upload_columns.hpp"
 
+#include "convert.hpp"
 #include "staging.hpp"
-
-#include <cudf/null_mask.hpp>
 
 #include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
@@ -56,7 +55,7 @@ class uploader {
     auto children = std::vector<std::unique_ptr<cudf::column>>{};
     for (auto const& child : source.children) { children.push_back(column(child)); }
     auto const mask_size =
-      source.mask.is_empty() ? 0 : cudf::bitmask_allocation_size_bytes(source.size);
+      source.mask.is_empty() ? 0 : static_cast<std::size_t>(padded_mask_size(source.size));
     return std::make_unique<cudf::column>(source.type,
                                           source.size,
                                           buffer(source.data, source.data.size()),
