@@ -49,6 +49,23 @@ bool read_expected(tree& target, bool as_table, std::string& values)
   return is_sound;
 }
 
+/// Whether an invariant is one of contents that nobody refers to and so nobody promises: elements
+/// that stand before those of a slice.
+bool is_of_others_rows(cudf::column_view const& column, test::violation const& found)
+{
+  using enum test::invariant;
+  if (column.offset() == 0 || found.path.find("[]") == std::string::npos) { return false; }
+  switch (found.broken) {
+    case null_count_is_right:
+    case offsets_ascend:
+    case offsets_stay_within:
+    case null_rows_are_empty:
+    case null_structs_have_null_fields:
+    case indices_are_within_keys: return true;
+    default: return false;
+  }
+}
+
 /// A column of contents that make sense is one that libcudf's algorithms take.
 void check_invariants(cudf::column_view const& column, import_options const& options)
 {
@@ -57,6 +74,7 @@ void check_invariants(cudf::column_view const& column, import_options const& opt
     // checked only of arrays that are referred to as a whole.
     auto const is_checked = options.validate == validation::full && found.path == "column";
     if (found.broken == test::invariant::null_count_is_right && !is_checked) { continue; }
+    if (is_of_others_rows(column, found)) { continue; }
     throw finding{describe(found)};
   }
 }
