@@ -46,9 +46,8 @@ std::string absence(cudaError_t status)
   }
   auto const visible = environment(visible_devices);
   if (status == cudaErrorNoDevice && !names_a_device(visible)) { return "no CUDA device is there"; }
-  auto const list = visible.empty()
-                      ? std::string{}
-                      : std::string{"; "} + visible_devices + "=" + std::string{visible};
+  auto list = std::string{};
+  if (!visible.empty()) { list.append("; ").append(visible_devices).append("=").append(visible); }
   throw rmm::cuda_error{"CUDA finds no usable device: " + said + list};
 }
 
