@@ -12,7 +12,11 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto num_schedules = 1000U;  // minutes of many small waits
+#else
 constexpr auto num_schedules = 3000U;
+#endif
 
 constexpr auto num_devices = 2;
 
