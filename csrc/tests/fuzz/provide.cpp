@@ -89,6 +89,7 @@ class provider {
     }
     auto const& ends  = *array.children[0];
     auto const format = parse_format(schema.children[0]->format);
+    if (ends.n_buffers > std::ssize(node::of(array.children[0]).buffers)) { return false; }
     if (!format.is_integer || ends.n_buffers != 2 || ends.buffers == nullptr ||
         ends.buffers[1] == nullptr || ends.length < 0 || ends.offset < 0 ||
         ends.offset > max_end - ends.length) {
