@@ -5,6 +5,8 @@
 #include "testing/arrow_schema.hpp"
 #include "testing/consumer.hpp"
 
+#include <ostream>
+
 namespace cudf_arrow_bridge::test {
 namespace {
 
@@ -15,6 +17,9 @@ struct request {
   char const* format;
   char const* read_as;
 };
+
+void PrintTo(request const& asked, std::ostream* out)
+{ *out << asked.held << " as " << asked.read_as; }
 
 class request_order : public bridge_test, public ::testing::WithParamInterface<request> {
  protected:
