@@ -41,6 +41,18 @@ constexpr std::int64_t num_buffers(array_layout layout) noexcept
   return 0;
 }
 
+/// @return Whether a layout has ascending offsets, one more than rows
+constexpr bool has_offsets(array_layout layout) noexcept
+{
+  switch (layout) {
+    case array_layout::offsets32:
+    case array_layout::offsets64:
+    case array_layout::string32:
+    case array_layout::string64: return true;
+    default: return false;
+  }
+}
+
 /// @return Bytes of one offset of a layout that has offsets
 constexpr std::int64_t offset_width(array_layout layout) noexcept
 {

@@ -36,15 +36,8 @@ bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
 /// Whether a column, or one below it that libcudf gives the same offset, has offsets of its rows.
 bool has_offsets_in_struct(parsed_tree const& types)
 {
-  switch (types.type.layout) {
-    case array_layout::offsets32:
-    case array_layout::offsets64:
-    case array_layout::string32:
-    case array_layout::string64: return true;
-    case array_layout::validity:
-      return std::any_of(types.children.begin(), types.children.end(), has_offsets_in_struct);
-    default: return false;
-  }
+  if (types.type.layout != array_layout::validity) { return has_offsets(types.type.layout); }
+  return std::any_of(types.children.begin(), types.children.end(), has_offsets_in_struct);
 }
 
 /// Rows before the ones that arrived are kept only where nothing is looked up for them.
@@ -71,25 +64,19 @@ bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
 bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_rows rows)
 {
   auto const& type = types.type;
-  switch (type.layout) {
-    case array_layout::string32:
-    case array_layout::string64:
-    case array_layout::offsets32:
-    case array_layout::offsets64: {
-      auto before = std::int64_t{0};
-      for (auto row = rows.begin; row <= rows.begin + rows.size; ++row) {
-        auto const offset = host::read_integer(
-          static_cast<std::byte const*>(array.buffers[1]) + row * offset_width(type.layout),
-          offset_width(type.layout));
-        if (offset < before) { return false; }
-        before = offset;
-      }
-      return true;
+  if (has_offsets(type.layout)) {
+    auto const width   = offset_width(type.layout);
+    auto const* offset = static_cast<std::byte const*>(array.buffers[1]) + rows.begin * width;
+    auto before        = std::int64_t{0};
+    for (auto row = std::int64_t{0}; row <= rows.size; ++row, offset += width) {
+      if (host::read_integer(offset, width) < before) { return false; }
+      before = host::read_integer(offset, width);
     }
-    case array_layout::validity:
-    case array_layout::fixed_lists: break;
-    default: return true;
+    return true;
   }
+  auto const by_rows =
+    type.layout == array_layout::validity || type.layout == array_layout::fixed_lists;
+  if (!by_rows) { return true; }
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const& child = *array.children[i];
     if (!has_sound_offsets(types.children[i], child, rows_of_child(type, array, rows, child))) {
@@ -102,16 +89,14 @@ bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_
 mask_range find_mask(import_level const& level, import_facts const& facts, placement const& where)
 {
   auto const& [types, array, rows, path] = level;
-  if (!has_mask(array) || rows.size == 0) { return {}; }
-  auto const whole = rows.begin == array.offset && rows.size == array.length;
-  auto const* bits = array.buffers[0];
-  auto const nulls = [&]() -> cudf::size_type {
-    if (whole && array.null_count > 0) { return static_cast<cudf::size_type>(array.null_count); }
+  auto const nulls                       = [&]() -> cudf::size_type {
+    if (auto const told = told_null_count(array, rows)) { return *told; }
     auto const* known = facts.find(array, rows);
-    return known != nullptr ? known->null_count : count_nulls({bits, rows.begin, rows.size}, where);
+    return known != nullptr ? known->null_count
+                            : count_nulls({array.buffers[0], rows.begin, rows.size}, where);
   }();
   if (nulls == 0) { return {}; }
-  return {{bits, rows.storage_begin(), rows.storage_size()}, nulls};
+  return {{array.buffers[0], rows.storage_begin(), rows.storage_size()}, nulls};
 }
 
 /// libcudf copies masks in blocks of 64 bytes, past their last row. What there is behind that of a
@@ -279,6 +264,14 @@ std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
 
 bool has_mask(ArrowArray const& array)
 { return array.n_buffers > 0 && array.buffers[0] != nullptr && array.null_count != 0; }
+
+std::optional<cudf::size_type> told_null_count(ArrowArray const& array, row_range const& rows)
+{
+  if (!has_mask(array) || rows.size == 0) { return 0; }
+  auto const whole = rows.begin == array.offset && rows.size == array.length;
+  if (!whole || array.null_count < 0) { return {}; }
+  return static_cast<cudf::size_type>(array.null_count);
+}
 
 row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,

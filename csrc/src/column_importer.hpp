@@ -22,6 +22,9 @@ namespace cudf_arrow_bridge::detail {
 /// @return Whether an array has a mask that may mark nulls
 bool has_mask(ArrowArray const& array);
 
+/// @return How many of these rows are null, if the producer says it
+std::optional<cudf::size_type> told_null_count(ArrowArray const& array, row_range const& rows);
+
 /// One level of what is imported: an array that has been validated, and which of its rows.
 struct import_level {
   parsed_tree const& types;

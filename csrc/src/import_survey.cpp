@@ -17,12 +17,6 @@ namespace {
 bool has_child_by_offsets(array_layout layout)
 { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
 
-bool has_offsets(array_layout layout)
-{
-  return has_child_by_offsets(layout) || layout == array_layout::string32 ||
-         layout == array_layout::string64;
-}
-
 /// Lists whose length is the same for all rows, null ones too.
 bool has_fixed_length(parsed_type const& type)
 {
@@ -54,9 +48,7 @@ import_survey::import_survey(bool sanitize, placement const& where)
 std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const& array,
                                                                row_range const& rows) const
 {
-  if (!has_mask(array) || rows.size == 0) { return 0; }
-  auto const whole = rows.begin == array.offset && rows.size == array.length;
-  if (whole && array.null_count > 0) { return static_cast<cudf::size_type>(array.null_count); }
+  if (auto const told = told_null_count(array, rows)) { return told; }
   // What was asked before, if anything was, was about more rows.
   auto const* known = facts_.find(array);
   if (known != nullptr && known->null_count == 0) { return 0; }

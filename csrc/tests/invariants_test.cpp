@@ -51,16 +51,16 @@ class PlantedViolations : public ::testing::TestWithParam<plant> {};
 
 TEST_P(PlantedViolations, AreFoundWhereTheyAre)
 {
-  auto const& [name, broken, path, make] = GetParam();
-  auto const planted                     = make();
-  auto const found                       = find_violations(planted.changed.view(), planted.options);
+  auto const& plant  = GetParam();
+  auto const planted = plant.make();
+  auto const found   = find_violations(planted.changed.view(), planted.options);
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].broken, broken);
-  EXPECT_EQ(found[0].path, path);
+  EXPECT_EQ(found[0].broken, plant.broken);
+  EXPECT_EQ(found[0].path, plant.path);
   auto const message = describe(found[0]);
-  EXPECT_TRUE(message.starts_with(path));
-  EXPECT_NE(message.find(statement_of(broken)), std::string::npos) << message;
-  EXPECT_NE(message.find(source_of(broken)), std::string::npos) << message;
+  EXPECT_TRUE(message.starts_with(plant.path));
+  EXPECT_NE(message.find(statement_of(plant.broken)), std::string::npos) << message;
+  EXPECT_NE(message.find(source_of(plant.broken)), std::string::npos) << message;
 }
 
 INSTANTIATE_TEST_SUITE_P(Each,

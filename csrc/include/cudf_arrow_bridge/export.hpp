@@ -126,8 +126,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * @param stream Stream that conversions are enqueued on; its work so far is what consumers wait
  *   for. The host waits for it in one case: pageable host memory, which has no event, on a machine
  *   where a device's kernels may be writing to it (`cudaDevAttrPageableMemoryAccess`). Converted
- * buffers are freed on it, so it must outlive the export and its pending releases: see
- * `drain_releases`.
+ *   buffers are freed on it, so it must outlive the export and its pending releases: see
+ *   `drain_releases`.
  * @param mr Resource for converted buffers, and for what is needed to convert them; on the device
  *   that the column is on, which is made current. The resource of the device that is current now
  *   stands for that of the column's device, as set in rmm; any other is taken as it is.

@@ -65,7 +65,7 @@ bool is_supported(tree& target)
 /// What a producer may say must arrive as it was said.
 outcome import_valid(tree& target)
 {
-  auto how = trial{};
+  auto how = trial{.is_valid = true};
   if (target.random.percent(50)) { how.options.validate = validation::full; }
   auto const ended = import_once(target, on_cpu(), how);
   auto const right = is_supported(target) ? outcome::equal : outcome::refused_type;

@@ -7,6 +7,8 @@
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
+#include <cudf/column/column_view.hpp>
+
 #include <cstdint>
 
 namespace cudf_arrow_bridge::fuzz {
@@ -17,6 +19,7 @@ struct trial {
   bool as_table{false};
   bool borrowed{false};  ///< whether flat columns of a table stay the producer's
   bool prepared{false};  ///< whether the schema is looked at before there is an array
+  bool is_valid{false};  ///< whether the producer says the truth
   std::int64_t news_until_failure{-1};  ///< allocations that succeed; -1: all
 };
 
@@ -25,6 +28,9 @@ struct trial {
 
 /// A tree's array as its producer hands it over: with a release that conceals all of the tree.
 [[nodiscard]] ArrowDeviceArray hand_over(tree& target, ArrowDeviceArray device);
+
+/// Throws a finding if libcudf's algorithms would not take a column of contents that make sense.
+void check_invariants(cudf::column_view const& column, trial const& how);
 
 /// Throws a finding unless the root has been released once, or not at all.
 void check_releases(tree& target, bool expected);

@@ -20,8 +20,8 @@ inline bool is_null_at(cudf::column_view const& column, std::int64_t index)
 }
 
 inline cudf::size_type count_nulls_in(cudf::column_view const& column,
-                                      cudf::size_type begin,
-                                      cudf::size_type end)
+                                      std::int64_t begin,
+                                      std::int64_t end)
 {
   auto nulls = cudf::size_type{0};
   for (auto i = begin; i < end; ++i) { nulls += is_null_at(column, i) ? 1 : 0; }

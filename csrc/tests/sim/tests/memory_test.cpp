@@ -167,8 +167,11 @@ TEST_F(memory, has_its_range_told_by_the_driver)
   EXPECT_EQ(range(&base, &length, address + 7), 0);
   EXPECT_EQ(base, address);
   EXPECT_EQ(length, size);
+  EXPECT_EQ(sim::allocation_of(data + 7).data(), data);
+  EXPECT_EQ(sim::allocation_of(data + 7).size(), size);
   sim::deallocate(data);
   EXPECT_NE(range(&base, &length, address), 0);
+  EXPECT_TRUE(sim::allocation_of(data).empty());
 }
 
 #ifdef __SANITIZE_ADDRESS__

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../views.hpp"
 #include "walker.hpp"
 
 #include <cudf/utilities/traits.hpp>
 
 namespace cudf_arrow_bridge::test {
-namespace {
-
-/// As `structs_column_view::get_sliced_child`.
-cudf::column_view sliced_field(cudf::column_view const& parent, cudf::column_view const& field)
-{
-  return {field.type(),
-          parent.size(),
-          field.head<void>(),
-          field.null_mask(),
-          field.null_count() == 0 ? 0 : nulls_between(field, parent.offset(), end_of_rows(parent)),
-          parent.offset(),
-          {field.child_begin(), field.child_end()}};
-}
-
-}  // namespace
-
 void walker::visit_fields(cudf::column_view const& column, std::string const& path)
 {
   for (cudf::size_type i = 0; i < column.num_children(); ++i) {
@@ -36,7 +21,7 @@ void walker::visit_fields(cudf::column_view const& column, std::string const& pa
           std::to_string(field.size()) + " rows below " + std::to_string(end_of_rows(column)))) {
       continue;
     }
-    auto const nulls = nulls_between(field, field.offset(), end_of_rows(field));
+    auto const nulls = count_nulls_in(field, field.offset(), end_of_rows(field));
     expect(field.null_count() == nulls,
            invariant::null_count_is_right,
            below,
@@ -45,14 +30,15 @@ void walker::visit_fields(cudf::column_view const& column, std::string const& pa
     for (auto row = std::int64_t{column.offset()};
          options_.sanitized && column.null_mask() != nullptr && row < end_of_rows(column);
          ++row) {
-      if (!expect(is_valid_at(column, row) || !is_valid_at(field, row),
+      if (!expect(!is_null_at(column, row) || is_null_at(field, row),
                   invariant::null_structs_have_null_fields,
                   below,
                   "a value in null row " + std::to_string(row - column.offset()))) {
         break;
       }
     }
-    visit(sliced_field(column, field), below);
+    // As `structs_column_view::get_sliced_child`; the nulls were asked about above.
+    visit(slice(field, column.offset(), static_cast<cudf::size_type>(end_of_rows(column))), below);
   }
 }
 
@@ -91,8 +77,8 @@ void walker::visit_dictionary(cudf::column_view const& column, std::string const
     return;
   }
   for (auto row = std::int64_t{column.offset()}; row < end_of_rows(column); ++row) {
-    auto const index = is_valid_at(column, row) ? integer_at(indices, row) : 0;
-    if (!expect(!is_valid_at(column, row) || (index >= 0 && index < keys.size()),
+    auto const index = !is_null_at(column, row) ? integer_at(indices, row) : 0;
+    if (!expect(is_null_at(column, row) || (index >= 0 && index < keys.size()),
                 invariant::indices_are_within_keys,
                 below,
                 std::to_string(index) + " for " + std::to_string(keys.size()) + " keys")) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../views.hpp"
 #include "walker.hpp"
 
 namespace cudf_arrow_bridge::test {
@@ -71,11 +72,11 @@ void walker::check_empty_nulls(cudf::column_view const& column, std::string cons
   auto const offsets = column.child(0);
   for (auto row = std::int64_t{column.offset()}; row < end_of_rows(column); ++row) {
     auto const size = integer_at(offsets, row + 1) - integer_at(offsets, row);
-    if (!is_valid_at(column, row) && !expect(size == 0,
-                                             invariant::null_rows_are_empty,
-                                             path,
-                                             "size " + std::to_string(size) + " of null row " +
-                                               std::to_string(row - column.offset()))) {
+    if (is_null_at(column, row) && !expect(size == 0,
+                                           invariant::null_rows_are_empty,
+                                           path,
+                                           "size " + std::to_string(size) + " of null row " +
+                                             std::to_string(row - column.offset()))) {
       return;
     }
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "walker.hpp"
 
+#include "../views.hpp"
+
 #include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace cudf_arrow_bridge::test {
@@ -21,41 +22,12 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step)
 bool is_aligned(void const* memory, std::size_t alignment)
 { return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0; }
 
-template <typename T>
-T load(void const* head, std::int64_t index)
-{
-  T result;
-  std::memcpy(
-    &result, static_cast<std::byte const*>(head) + index * std::int64_t{sizeof(T)}, sizeof(T));
-  return result;
-}
-
 }  // namespace
 
 std::int64_t integer_at(cudf::column_view const& column, std::int64_t index)
 {
-  auto const* head = column.head<void>();
-  switch (cudf::size_of(column.type())) {
-    case 1: return load<std::int8_t>(head, index);
-    case 2: return load<std::int16_t>(head, index);
-    case 4: return load<std::int32_t>(head, index);
-    default: return load<std::int64_t>(head, index);
-  }
-}
-
-// Byte by byte, so that no more is read than has to be there.
-bool is_valid_at(cudf::column_view const& column, std::int64_t index)
-{
-  if (column.type().id() == type_id::EMPTY) { return false; }
-  auto const* mask = reinterpret_cast<std::uint8_t const*>(column.null_mask());
-  return mask == nullptr || ((mask[index / 8] >> (index % 8)) & 1) != 0;
-}
-
-cudf::size_type nulls_between(cudf::column_view const& column, std::int64_t begin, std::int64_t end)
-{
-  auto nulls = cudf::size_type{0};
-  for (auto row = begin; row < end; ++row) { nulls += is_valid_at(column, row) ? 0 : 1; }
-  return nulls;
+  return static_cast<std::int64_t>(
+    read_integer_at(column.head<void>(), index, cudf::size_of(column.type()), true));
 }
 
 bool walker::expect(bool holds, invariant which, std::string const& path, std::string found)
@@ -73,7 +45,7 @@ bool walker::is_allocated(void const* begin, std::int64_t size) const
 
 bool walker::check_shape(cudf::column_view const& column, std::string const& path)
 {
-  auto const rows =
+  auto const range =
     "offset " + std::to_string(column.offset()) + " and size " + std::to_string(column.size());
   auto const children = column.num_children();
   auto const is_empty = column.size() == 0 && children == 0;
@@ -88,7 +60,7 @@ bool walker::check_shape(cudf::column_view const& column, std::string const& pat
   auto const fits = expect(end_of_rows(column) <= std::numeric_limits<cudf::size_type>::max(),
                            invariant::rows_fit,
                            path,
-                           rows);
+                           range);
   return expect(has_children,
                 invariant::children_are_there,
                 path,
@@ -100,7 +72,7 @@ void walker::check_mask(cudf::column_view const& column, std::string const& path
 {
   auto const* mask = column.null_mask();
   auto const end   = end_of_rows(column);
-  auto const nulls = nulls_between(column, column.offset(), end);
+  auto const nulls = count_nulls_in(column, column.offset(), end);
   expect(column.null_count() == nulls,
          invariant::null_count_is_right,
          path,

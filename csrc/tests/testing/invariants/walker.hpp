@@ -40,13 +40,6 @@ class walker {
 /// The integer at an index counted from the head of a column of integers with a sign.
 [[nodiscard]] std::int64_t integer_at(cudf::column_view const& column, std::int64_t index);
 
-/// Whether a row, counted from the head of the buffers, is valid.
-[[nodiscard]] bool is_valid_at(cudf::column_view const& column, std::int64_t index);
-
-[[nodiscard]] cudf::size_type nulls_between(cudf::column_view const& column,
-                                            std::int64_t begin,
-                                            std::int64_t end);
-
 /// Rows of a view and those before them.
 [[nodiscard]] inline std::int64_t end_of_rows(cudf::column_view const& column)
 { return std::int64_t{column.offset()} + column.size(); }

@@ -15,100 +15,87 @@ inline std::vector<plant> children_plants()
     {"FieldWithAnOffset",
      fields_begin_at_their_head,
      "column.0",
-     [] {
-       auto result         = planted{struct_of({integer}), {list({1}), list({2})}};
-       result.changed.size = 1;
-       result.change_child(0, [](parts& field) {
+     struct_of({integer}),
+     {list({1}), list({2})},
+     [](planted& it) {
+       it.changed.size = 1;
+       it.change_child(0, [](parts& field) {
          field.offset = 1;
          field.size   = 1;
        });
-       return result;
      }},
     {"FieldThatEndsBeforeTheStruct",
      fields_cover_the_struct,
      "column.0",
-     [] {
-       auto result = planted{struct_of({integer}), {list({1}), list({2})}, 1, 2};
-       result.change_child(0, [](parts& field) { field.size = 1; });
-       return result;
-     }},
+     struct_of({integer}),
+     {list({1}), list({2})},
+     [](planted& it) { it.change_child(0, [](parts& field) { field.size = 1; }); },
+     {{1, 2}}},
     {"FieldWithAValueInANullStruct",
      null_structs_have_null_fields,
      "column.0",
-     [] {
-       auto result = planted{struct_of({integer}), three_structs()};
-       result.change_child(0, [](parts& field) {
+     struct_of({integer}),
+     three_structs(),
+     [](planted& it) {
+       it.change_child(0, [](parts& field) {
          field.mask       = nullptr;
          field.null_count = 0;
        });
-       return result;
      }},
     {"UnsignedIndices",
      indices_are_signed,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.change_child(
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) {
+       it.change_child(
          0, [](parts& indices) { indices.type = cudf::data_type{cudf::type_id::UINT32}; });
-       return result;
      }},
     {"KeysBeforeIndices",
      indices_are_signed,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(flat("string")), three_texts()};
-       std::swap(result.changed.children[0], result.changed.children[1]);
-       return result;
-     }},
+     dictionary_of(flat("string")),
+     three_texts(),
+     [](planted& it) { std::swap(it.changed.children[0], it.changed.children[1]); }},
     {"NullIndex",
      indices_have_no_nulls,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.add_mask(0);
-       return result;
-     }},
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) { it.add_mask(0); }},
     {"IndicesWithAnOffset",
      indices_begin_at_their_head,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.replace(0, std::vector<std::int32_t>{0, 0, 1, 0});
-       result.change_child(0, [](parts& indices) { indices.offset = 1; });
-       return result;
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) {
+       it.replace(0, std::vector<std::int32_t>{0, 0, 1, 0});
+       it.change_child(0, [](parts& indices) { indices.offset = 1; });
      }},
     {"FewerIndicesThanRows",
      indices_cover_the_rows,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.change_child(0, [](parts& indices) { --indices.size; });
-       return result;
-     }},
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) { it.change_child(0, [](parts& indices) { --indices.size; }); }},
     {"IndexOfNoKey",
      indices_are_within_keys,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.replace(0, std::vector<std::int32_t>{0, 0, 2});
-       return result;
-     }},
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 0, 2}); }},
     {"NegativeIndex",
      indices_are_within_keys,
      "column.indices",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.replace(0, std::vector<std::int32_t>{0, 0, -1});
-       return result;
-     }},
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 0, -1}); }},
     {"NullKey",
      keys_have_no_nulls,
      "column.keys",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.add_mask(1);
-       return result;
-     }},
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) { it.add_mask(1); }},
   };
 }
 

@@ -17,94 +17,76 @@ inline std::vector<plant> flat_plants()
     {"OffsetAndSizeBeyondTheLimit",
      rows_fit,
      "column",
-     [] {
-       auto result           = planted{integer, {number(1), number(2)}};
-       result.changed.offset = std::numeric_limits<cudf::size_type>::max() - 1;
-       return result;
-     }},
+     integer,
+     {number(1), number(2)},
+     [](planted& it) { it.changed.offset = std::numeric_limits<cudf::size_type>::max() - 1; }},
     {"NullCountOfNoNulls",
      null_count_is_right,
      "column",
-     [] {
-       auto result               = planted{integer, three_numbers()};
-       result.changed.null_count = 0;
-       return result;
-     }},
+     integer,
+     three_numbers(),
+     [](planted& it) { it.changed.null_count = 0; }},
     {"NullCountOfAField",
      null_count_is_right,
      "column.0",
-     [] {
-       auto result = planted{struct_of({integer}), three_structs()};
-       result.change_child(0, [](parts& field) { field.null_count = 2; });
-       return result;
-     }},
+     struct_of({integer}),
+     three_structs(),
+     [](planted& it) { it.change_child(0, [](parts& field) { field.null_count = 0; }); }},
     {"MaskOffItsWord",
      mask_is_aligned,
      "column",
-     [] {
-       auto result = planted{integer, three_numbers()};
-       result.memory.push_back(host_buffer(std::vector<std::uint8_t>{0, 0b101, 0, 0, 0}));
-       result.changed.mask =
-         moved(static_cast<cudf::bitmask_type const*>(result.memory[0].data()), 1);
-       return result;
+     integer,
+     three_numbers(),
+     [](planted& it) {
+       it.memory.push_back(host_buffer(std::vector<std::uint8_t>{0, 0b101, 0, 0, 0}));
+       it.changed.mask = moved(static_cast<cudf::bitmask_type const*>(it.memory[0].data()), 1);
      }},
     {"MaskWithoutPadding",
      mask_is_padded,
      "column",
-     [] {
-       auto result                  = planted{integer, three_numbers()};
-       result.options.allocation_of = bytes_at(result.changed.mask, 60);
-       return result;
-     }},
+     integer,
+     three_numbers(),
+     [](planted& it) { it.options.allocation_of = bytes_at(it.changed.mask, 60); }},
     {"MaskOfASliceThatEndsWithinAWord",
      mask_is_padded,
      "column",
-     [] {
-       auto result                  = planted{integer, samples(integer, 40, 50), 3, 40};
-       result.options.allocation_of = bytes_at(result.changed.mask, 5);
-       return result;
-     }},
+     integer,
+     samples(integer, 40, 50),
+     [](planted& it) { it.options.allocation_of = bytes_at(it.changed.mask, 5); },
+     {{3, 40}}},
     {"DataBetweenElements",
      data_is_aligned,
      "column",
-     [] {
-       auto result         = planted{integer, samples(integer, 4, 0)};
-       result.changed.size = 2;
-       result.changed.data = moved(result.changed.data, 2);
-       return result;
+     integer,
+     samples(integer, 4, 0),
+     [](planted& it) {
+       it.changed.size = 2;
+       it.changed.data = moved(it.changed.data, 2);
      }},
     {"DataThatEndsBeforeTheRows",
      data_is_allocated,
      "column",
-     [] {
-       auto result                  = planted{integer, samples(integer, 4, 0)};
-       result.options.allocation_of = bytes_at(result.changed.data, 15);
-       return result;
-     }},
+     integer,
+     samples(integer, 4, 0),
+     [](planted& it) { it.options.allocation_of = bytes_at(it.changed.data, 15); }},
     {"ListWithoutElements",
      children_are_there,
      "column",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.changed.children.pop_back();
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.changed.children.pop_back(); }},
     {"NumbersWithAChild",
      children_are_there,
      "column",
-     [] {
-       auto result             = planted{integer, three_numbers()};
-       result.changed.children = {result.owner->view()};
-       return result;
-     }},
+     integer,
+     three_numbers(),
+     [](planted& it) { it.changed.children = {it.owner->view()}; }},
     {"DictionaryWithoutKeys",
      children_are_there,
      "column",
-     [] {
-       auto result = planted{dictionary_of(integer), three_numbers()};
-       result.changed.children.pop_back();
-       return result;
-     }},
+     dictionary_of(integer),
+     three_numbers(),
+     [](planted& it) { it.changed.children.pop_back(); }},
   };
 }
 

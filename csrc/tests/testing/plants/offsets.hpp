@@ -15,167 +15,142 @@ inline std::vector<plant> offsets_plants()
     {"WideOffsetsOfLists",
      offsets_have_their_type,
      "column.offsets",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.replace(0, std::vector<std::int64_t>{0, 2, 2, 3});
-       result.change_child(
+     integer_list,
+     three_lists(),
+     [](planted& it) {
+       it.replace(0, std::vector<std::int64_t>{0, 2, 2, 3});
+       it.change_child(
          0, [](parts& offsets) { offsets.type = cudf::data_type{cudf::type_id::INT64}; });
-       return result;
      }},
     {"UnsignedOffsetsOfStrings",
      offsets_have_their_type,
      "column.offsets",
-     [] {
-       auto result = planted{flat("string"), three_texts()};
-       result.change_child(
+     flat("string"),
+     three_texts(),
+     [](planted& it) {
+       it.change_child(
          0, [](parts& offsets) { offsets.type = cudf::data_type{cudf::type_id::UINT32}; });
-       return result;
      }},
     {"NullOffset",
      offsets_have_no_nulls,
      "column.offsets",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.add_mask(0);
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.add_mask(0); }},
     {"OffsetsWithAnOffset",
      offsets_begin_at_their_head,
      "column.offsets",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.replace(0, std::vector<std::int32_t>{0, 2, 2, 3, 3});
-       result.change_child(0, [](parts& offsets) { offsets.offset = 1; });
-       return result;
+     integer_list,
+     three_lists(),
+     [](planted& it) {
+       it.replace(0, std::vector<std::int32_t>{0, 2, 2, 3, 3});
+       it.change_child(0, [](parts& offsets) { offsets.offset = 1; });
      }},
     {"AsManyOffsetsAsRows",
      offsets_are_enough,
      "column.offsets",
-     [] {
-       auto result = planted{flat("string"), three_texts()};
-       result.change_child(0, [](parts& offsets) { --offsets.size; });
-       return result;
-     }},
+     flat("string"),
+     three_texts(),
+     [](planted& it) { it.change_child(0, [](parts& offsets) { --offsets.size; }); }},
     {"NoOffsetsBehindASliceOfNoRows",
      offsets_are_enough,
      "column.offsets",
-     [] {
-       auto result = planted{integer_list, three_lists(), 3, 3};
-       result.change_child(0, [](parts& offsets) { --offsets.size; });
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.change_child(0, [](parts& offsets) { --offsets.size; }); },
+     {{3, 3}}},
     {"ListsFromTheirSecondElementOn",
      first_offset_is_zero,
      "column.offsets",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.replace(0, std::vector<std::int32_t>{1, 2, 2, 3});
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{1, 2, 2, 3}); }},
     {"StringsFromTheirSecondCharacterOn",
      first_offset_is_zero,
      "column.offsets",
-     [] {
-       auto result = planted{flat("string"), three_texts()};
-       result.replace(0, std::vector<std::int32_t>{1, 2, 2, 3});
-       return result;
-     }},
+     flat("string"),
+     three_texts(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{1, 2, 2, 3}); }},
     {"ListsOfAFieldFromTheirSecondElementOn",
      first_offset_is_zero,
      "column.0.offsets",
-     [] {
-       auto result = planted{struct_of({integer_list}), {value{rows{list({1, 2})}}}};
-       result.memory.push_back(host_buffer(std::vector<std::int32_t>{1, 2}));
-       auto offsets               = parts{result.owner->view().child(0).child(0)};
-       offsets.data               = result.memory[0].data();
-       auto lists                 = parts{result.owner->view().child(0)};
-       lists.children[0]          = offsets.view();
-       result.changed.children[0] = lists.view();
-       return result;
+     struct_of({integer_list}),
+     {value{rows{list({1, 2})}}},
+     [](planted& it) {
+       it.memory.push_back(host_buffer(std::vector<std::int32_t>{1, 2}));
+       auto offsets           = parts{it.owner->view().child(0).child(0)};
+       offsets.data           = it.memory[0].data();
+       auto lists             = parts{it.owner->view().child(0)};
+       lists.children[0]      = offsets.view();
+       it.changed.children[0] = lists.view();
      }},
     {"OffsetsThatFall",
      offsets_ascend,
      "column.offsets",
-     [] {
-       auto result = planted{flat("string"), samples(flat("string"), 3, 0)};
-       result.replace(0, std::vector<std::int32_t>{0, 2, 1, 3});
-       return result;
-     }},
+     flat("string"),
+     samples(flat("string"), 3, 0),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 2, 1, 3}); }},
     {"NegativeOffset",
      offsets_ascend,
      "column.offsets",
-     [] {
-       auto result = planted{integer_list, {list({1}), list({2})}, 1, 2};
-       result.replace(0, std::vector<std::int32_t>{0, -1, 2});
-       return result;
-     }},
+     integer_list,
+     {list({1}), list({2})},
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, -1, 2}); },
+     {{1, 2}}},
     {"OffsetsBehindTheRowsThatFall",
      offsets_ascend,
      "column.offsets",
-     [] {
-       auto result = planted{flat("string"), samples(flat("string"), 3, 0), 0, 2};
-       result.replace(0, std::vector<std::int32_t>{0, 1, 2, 1});
-       return result;
-     }},
+     flat("string"),
+     samples(flat("string"), 3, 0),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 1, 2, 1}); },
+     {{0, 2}}},
     {"OffsetsBeyondTheElements",
      offsets_stay_within,
      "column",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.replace(0, std::vector<std::int32_t>{0, 2, 2, 4});
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 2, 2, 4}); }},
     {"OffsetsBeyondTheCharacters",
      offsets_stay_within,
      "column",
-     [] {
-       auto result                  = planted{flat("string"), three_texts()};
-       result.options.allocation_of = bytes_at(result.changed.data, 2);
-       return result;
-     }},
+     flat("string"),
+     three_texts(),
+     [](planted& it) { it.options.allocation_of = bytes_at(it.changed.data, 2); }},
     {"OffsetsIntoNoCharacters",
      offsets_stay_within,
      "column",
-     [] {
-       auto result         = planted{flat("string"), three_texts()};
-       result.changed.data = nullptr;
-       return result;
-     }},
+     flat("string"),
+     three_texts(),
+     [](planted& it) { it.changed.data = nullptr; }},
     {"ElementsBehindTheLastList",
      child_ends_with_offsets,
      "column",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.replace(0, std::vector<std::int32_t>{0, 1, 1, 2});
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 1, 1, 2}); }},
     {"ElementsOfNoLists",
      child_ends_with_offsets,
      "column",
-     [] {
-       auto result                = planted{integer_list, {}};
-       auto lists                 = planted{integer_list, three_lists()};
-       result.changed.children[1] = lists.changed.children[1];
-       auto contents              = lists.owner->release();
-       result.memory.push_back(std::move(*contents.children[1]->release().data));
-       return result;
+     integer_list,
+     {},
+     [](planted& it) {
+       auto lists             = planted{integer_list, three_lists()};
+       it.changed.children[1] = lists.changed.children[1];
+       auto contents          = lists.owner->release();
+       it.memory.push_back(std::move(*contents.children[1]->release().data));
      }},
     {"NullStringThatIsNotEmpty",
      null_rows_are_empty,
      "column",
-     [] {
-       auto result = planted{flat("string"), three_texts()};
-       result.replace(0, std::vector<std::int32_t>{0, 1, 2, 3});
-       return result;
-     }},
+     flat("string"),
+     three_texts(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 1, 2, 3}); }},
     {"NullListThatIsNotEmpty",
      null_rows_are_empty,
      "column",
-     [] {
-       auto result = planted{integer_list, three_lists()};
-       result.replace(0, std::vector<std::int32_t>{0, 1, 2, 3});
-       return result;
-     }},
+     integer_list,
+     three_lists(),
+     [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 1, 2, 3}); }},
   };
 }
 

@@ -7,6 +7,9 @@
 #include "../invariants.hpp"
 #include "../views.hpp"
 
+#include <optional>
+#include <utility>
+
 namespace cudf_arrow_bridge::test {
 
 /// What a view consists of, to be changed.
@@ -111,11 +114,23 @@ inline auto bytes_at(void const* begin, std::size_t size)
   };
 }
 
+/// What breaks one invariant.
 struct plant {
   char const* name;
   invariant broken;
-  char const* path;
-  planted (*make)();
+  char const* path;  ///< where it is found
+  shape type;
+  rows values;
+  void (*change)(planted&);
+  /// The rows of the sound column that are kept as a slice; none: it is whole
+  std::optional<std::pair<cudf::size_type, cudf::size_type>> part{};
+
+  [[nodiscard]] planted make() const
+  {
+    auto result = part ? planted{type, values, part->first, part->second} : planted{type, values};
+    change(result);
+    return result;
+  }
 };
 
 inline void PrintTo(plant const& p, std::ostream* out) { *out << p.name; }

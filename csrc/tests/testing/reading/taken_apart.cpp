@@ -51,14 +51,16 @@ rows read_strings(cudf::column_view const& strings)
 
 rows read_structs(cudf::column_view const& structs, shape const& type)
 {
-  auto result = rows(static_cast<std::size_t>(structs.size()), value{rows{}});
+  auto const size = static_cast<std::size_t>(structs.size());
+  auto result     = rows(size, value{rows{}});
   for (cudf::size_type i = 0; i < structs.num_children(); ++i) {
     auto const field =
       read_taken_apart(sliced_field(structs, i), type.children[static_cast<std::size_t>(i)]);
-    if (field.size() != result.size()) { result.push_back(nothing_there()); }
-    for (std::size_t row = 0; row < std::min(field.size(), result.size()); ++row) {
-      std::get<rows>(result[row].content).push_back(field[row]);
+    for (std::size_t row = 0; row < size; ++row) {
+      std::get<rows>(result[row].content)
+        .push_back(row < field.size() ? field[row] : nothing_there());
     }
+    if (field.size() > size) { result.push_back(field[size]); }
   }
   for (cudf::size_type row = 0; row < structs.size(); ++row) {
     if (is_null_row(structs, row)) { result[static_cast<std::size_t>(row)] = {}; }
