@@ -167,8 +167,9 @@ TEST_F(memory, has_its_range_told_by_the_driver)
   EXPECT_EQ(range(&base, &length, address + 7), 0);
   EXPECT_EQ(base, address);
   EXPECT_EQ(length, size);
-  EXPECT_EQ(sim::allocation_of(data + 7).data(), data);
-  EXPECT_EQ(sim::allocation_of(data + 7).size(), size);
+  auto const found = sim::allocation_of(static_cast<std::byte*>(data) + 7);
+  EXPECT_EQ(found.data(), data);
+  EXPECT_EQ(found.size(), size);
   sim::deallocate(data);
   EXPECT_NE(range(&base, &length, address), 0);
   EXPECT_TRUE(sim::allocation_of(data).empty());
