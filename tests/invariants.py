@@ -12,6 +12,10 @@ import ctypes
 import numpy as np
 import pylibcudf as plc
 
+from cudf_arrow_bridge import tensors
+from cudf_arrow_bridge.importer import Importer
+from cudf_arrow_bridge.sources import Source
+
 T = plc.TypeId
 SIGNED = {T.INT8: "int8", T.INT16: "int16", T.INT32: "int32", T.INT64: "int64"}
 NESTED = {T.STRING, T.LIST, T.STRUCT, T.DICTIONARY32, T.EMPTY}
@@ -72,27 +76,54 @@ def violations(column, *, sanitized=True):
     return found
 
 
-def check(brought, options):
-    """Assert that imported columns have none; pass on what `Importer.bring` gave."""
-    columns, _ = brought
-    found = [v for c in columns for v in violations(c, sanitized=options.sanitize)]
+def refuse(found):
+    """A `note` for `watch`: nothing may be found."""
     assert not found, "\n".join(found)
-    return brought
 
 
-def checked_bring(bring):
-    """Return `Importer.bring`, with a look at all that it imports."""
-    return lambda self, *args: check(bring(self, *args), self._options)
+def watch(monkeypatch, note):
+    """Look at every column that is imported, and pass its violations on.
 
+    Arrays and tensors, also those that an export imports first.
+    """
 
-def checked_bringer(bringer):
-    """As `checked_bring`, of what `Importer.bringer` returns."""
+    def look(columns, sanitized):
+        note([v for column in columns for v in violations(column, sanitized=sanitized)])
 
-    def make(self, *args):
-        made = bringer(self, *args)
-        return lambda array: check(made(array), self._options)
+    def import_column(self, stream, mr, options):
+        column = one(self, stream, mr, options)
+        look([column], options.sanitize)
+        return column
 
-    return make
+    def import_table(self, stream, mr, options):
+        brought = table(self, stream, mr, options)
+        look(brought[0], options.sanitize)
+        return brought
+
+    def bringer(self, *args):
+        bring = batches(self, *args)
+
+        def checked(array):
+            brought = bring(array)
+            look(brought[0], self._options.sanitize)
+            return brought
+
+        return checked
+
+    def tensor(made):
+        def checked(*args):
+            imported = made(*args)
+            look(imported[0], True)
+            return imported
+
+        return checked
+
+    one, table, batches = Source.import_column, Source.import_table, Importer.bringer
+    monkeypatch.setattr(Source, "import_column", import_column)
+    monkeypatch.setattr(Source, "import_table", import_table)
+    monkeypatch.setattr(Importer, "bringer", bringer)
+    for name in ("import_dlpack", "import_memory"):
+        monkeypatch.setattr(tensors, name, tensor(getattr(tensors, name)))
 
 
 class _Level:
