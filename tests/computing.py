@@ -56,13 +56,6 @@ def beginning_at(offset, size):
     return edit
 
 
-def unnamed(value):
-    """Rows as pylibcudf gives them, which names no fields."""
-    if isinstance(value, dict):
-        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
-    return [unnamed(item) for item in value] if isinstance(value, list) else value
-
-
 def indices(size):
     """Rows to gather: backwards, some twice, some not at all."""
     return [i for at, i in enumerate(reversed(range(size))) for _ in range(at % 3)]

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import computing
 import pyarrow as pa
 import pytest
 import samples
 from computing import CASES, beginning_at, cases_of
-from device import GPU, on_device, sliced
+from device import GPU, on_device, sliced, unnamed
 from peers import DeviceOnly, Producer, column_from
 
 import cudf_arrow_bridge as bridge
@@ -44,7 +43,7 @@ def test_columns(case, nulls, way):
     for rows, offset, size in cases_of(computation, array):
         found = computation.libcudf(way(rows, offset, size)).to_arrow().to_pylist()
         expected = computation.expected(rows.slice(offset, size))
-        assert found == computing.unnamed(expected), (offset, size)
+        assert found == unnamed(expected), (offset, size)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 9, 33])
