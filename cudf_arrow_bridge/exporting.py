@@ -48,7 +48,8 @@ def to_arrow_device(
         shares ownership of the buffers: `obj` may go first.
     stream : optional
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
-        torch or numba, or a handle; None for cuDF's default stream.
+        torch or numba, or a handle; None for cuDF's default stream. The host waits for it where
+        the data is pageable memory of the CPU that a GPU's kernels may be writing to.
     requested_schema : optional
         What a consumer would rather have: a schema, field or type of Arrow (anything with
         ``__arrow_c_schema__``, or a capsule of one). Met level by level as far as there is a way;

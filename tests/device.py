@@ -151,6 +151,13 @@ def sliced(column, offset, size):
     return plc.copying.slice(column, [offset, offset + size])[0]
 
 
+def unnamed(value):
+    """Rows as pylibcudf gives them, which names no fields."""
+    if isinstance(value, dict):
+        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
+    return [unnamed(item) for item in value] if isinstance(value, list) else value
+
+
 def rows(obj):
     """What an exporter said, brought to host memory by us and read by pyarrow."""
     array = pa.array(bridge.to_arrow_device(DeviceOnly(obj)).to_host())

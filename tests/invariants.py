@@ -7,29 +7,23 @@ relies on each stands in ``docs/invariants.md``.
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import pylibcudf as plc
 
+from cudf_arrow_bridge import tensors
+from cudf_arrow_bridge.importer import Importer
+from cudf_arrow_bridge.sources import Source
+from cudf_arrow_bridge.spans import view_host
+
 T = plc.TypeId
 SIGNED = {T.INT8: "int8", T.INT16: "int16", T.INT32: "int32", T.INT64: "int64"}
-NESTED = {T.STRING, T.LIST, T.STRUCT, T.DICTIONARY32, T.EMPTY}
 
 
 def integers(span, kind, count):
     """The first integers of a span; none where there is no span."""
     if span is None or count == 0:
         return np.empty(0, kind)
-    size = count * np.dtype(kind).itemsize
-    memory = (ctypes.c_char * size).from_address(span.ptr)
-    return np.frombuffer(memory, kind, count)
-
-
-def signed(column):
-    """All integers of a column, its own offset apart."""
-    count = column.offset() + column.size()
-    return integers(column.data(), SIGNED[column.type().id()], count)
+    return view_host(span, kind, count)
 
 
 def end_of(column):
@@ -72,27 +66,54 @@ def violations(column, *, sanitized=True):
     return found
 
 
-def check(brought, options):
-    """Assert that imported columns have none; pass on what `Importer.bring` gave."""
-    columns, _ = brought
-    found = [v for c in columns for v in violations(c, sanitized=options.sanitize)]
+def refuse(found):
+    """A `note` for `watch`: nothing may be found."""
     assert not found, "\n".join(found)
-    return brought
 
 
-def checked_bring(bring):
-    """Return `Importer.bring`, with a look at all that it imports."""
-    return lambda self, *args: check(bring(self, *args), self._options)
+def watch(monkeypatch, note):
+    """Look at every column that is imported, and pass its violations on.
 
+    Arrays and tensors, also those that an export imports first.
+    """
 
-def checked_bringer(bringer):
-    """As `checked_bring`, of what `Importer.bringer` returns."""
+    def look(columns, sanitized):
+        note([v for column in columns for v in violations(column, sanitized=sanitized)])
 
-    def make(self, *args):
-        made = bringer(self, *args)
-        return lambda array: check(made(array), self._options)
+    def import_column(self, stream, mr, options):
+        column = one(self, stream, mr, options)
+        look([column], options.sanitize)
+        return column
 
-    return make
+    def import_table(self, stream, mr, options):
+        brought = table(self, stream, mr, options)
+        look(brought[0], options.sanitize)
+        return brought
+
+    def bringer(self, *args):
+        bring = batches(self, *args)
+
+        def checked(array):
+            brought = bring(array)
+            look(brought[0], self._options.sanitize)
+            return brought
+
+        return checked
+
+    def tensor(made):
+        def checked(*args):
+            imported = made(*args)
+            look(imported[0], True)
+            return imported
+
+        return checked
+
+    one, table, batches = Source.import_column, Source.import_table, Importer.bringer
+    monkeypatch.setattr(Source, "import_column", import_column)
+    monkeypatch.setattr(Source, "import_table", import_table)
+    monkeypatch.setattr(Importer, "bringer", bringer)
+    for name in ("import_dlpack", "import_memory"):
+        monkeypatch.setattr(tensors, name, tensor(getattr(tensors, name)))
 
 
 class _Level:
@@ -121,7 +142,8 @@ def _visit(column, path, sanitized, found):
     level = _Level(column, path, sanitized, found)
     if not _has_its_shape(level) or level.kind == T.EMPTY:
         return
-    _check_mask(level)
+    if not _check_mask(level):
+        return
     check = {
         T.STRING: _check_strings,
         T.LIST: _check_lists,
@@ -145,29 +167,41 @@ def _has_its_shape(level):
 
 
 def _check_mask(level):
+    """Note what is wrong with a mask; returns whether its bits can be read."""
     column, mask = level.column, level.column.null_mask()
     if mask is not None and column.size() > 0:
         level.expect(mask.ptr % 4 == 0, "mask_is_aligned", "a mask off its word")
-        needed = -(-level.end // 8)
-        if not level.expect(mask.size >= needed, "mask_is_padded", f"a mask of {mask.size} bytes"):
-            return
+        what = f"a mask of {mask.size} bytes"
+        if not level.expect(_has_its_mask(column), "mask_is_padded", what):
+            return False
     nulls = int(nulls_of(column, level.begin, level.end).sum())
     level.expect(
         column.null_count() == nulls,
         "null_count_is_right",
         f"a null count of {column.null_count()} for {nulls} nulls",
     )
+    return True
 
 
 def _check_data(level):
-    if level.kind in NESTED or level.column.size() == 0:
+    if level.column.size() == 0:
         return
     width = plc.types.size_of(level.column.type())
     data = level.column.data()
     aligned = data is not None and data.ptr % min(width, 8) == 0
     level.expect(aligned, "data_is_aligned", "data between elements")
+    level.expect(_has_its_data(level.column), "data_is_allocated", "less data than rows")
+
+
+def _has_its_data(column):
+    data = column.data()
     size = 0 if data is None else data.size
-    level.expect(size >= level.end * width, "data_is_allocated", f"data of {size} bytes")
+    return size >= end_of(column) * plc.types.size_of(column.type())
+
+
+def _has_its_mask(column):
+    mask = column.null_mask()
+    return mask is None or column.size() == 0 or mask.size >= -(-end_of(column) // 8)
 
 
 def _offsets_of(level):
@@ -190,6 +224,8 @@ def _offsets_of(level):
     if not level.expect(
         enough, "offsets_are_enough", f"{column.size()} for {level.end} rows", below
     ):
+        return None
+    if not _has_its_data(column):
         return None
     offsets = integers(column.data(), SIGNED[kind], column.size()).astype("int64")
     first = int(offsets[level.begin])
@@ -238,6 +274,8 @@ def _check_fields(level):
         what = f"{field.size()} rows below {level.end}"
         if not level.expect(covered, "fields_cover_the_struct", what, below):
             continue
+        if not level.expect(_has_its_mask(field), "mask_is_padded", "a mask too short", below):
+            continue
         nulls = int(nulls_of(field, own, end_of(field)).sum())
         level.expect(
             field.null_count() == nulls,
@@ -274,6 +312,8 @@ def _check_dictionary(level):
     level.visit(indices, below)
     what = f"{indices.size()} for {level.end} rows"
     if not level.expect(indices.size() >= level.end, "indices_cover_the_rows", what, below):
+        return
+    if not _has_its_data(indices):
         return
     rows = integers(indices.data(), SIGNED[kind], level.end)[level.begin :]
     used = rows[~nulls_of(level.column, level.begin, level.end)]

@@ -9,6 +9,16 @@ import numpy as np
 from host import spans
 
 
+def turn_on(monkeypatch):
+    """Turn spilling on as `CUDF_SPILL=on` does, for one test; returns the manager."""
+    from cudf.core.buffer import spill_manager
+
+    made = spill_manager.SpillManager()
+    monkeypatch.setattr(spill_manager, "_global_manager", made)
+    monkeypatch.setattr(spill_manager, "_global_manager_uninitialized", False)
+    return made
+
+
 def owners(obj):
     """What owns the memory of a cuDF object's columns, each once."""
     found = [span.owner for column in obj._columns for span in spans(column.plc_column)]

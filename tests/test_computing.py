@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `tests/gpu/test_computing.py` expects of libcudf, as far as the CPU can tell.
 
-The samples cross as they will there, and the expectations are checked against what Python itself
-makes of the rows.
+The samples cross as they will there, what arrives is read as libcudf will read it, and the
+expectations are checked against what Python itself makes of the rows.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from itertools import chain
 
 import computing
 import pytest
+import reading
 import samples
-from computing import CASES, SLICES, beginning_at
+from computing import CASES, beginning_at, cases_of
 from host import to_arrow, to_plc
 from peers import Producer, column_from
 
@@ -43,9 +44,10 @@ BY_PYTHON = {
 def test_expectations(case, nulls):
     _, computation, type_ = case
     array = samples.values(type_, samples.MANY, nulls)
-    for offset, size in SLICES:
-        part = array.slice(offset, size)
-        assert to_arrow(column_from(part), type_).to_pylist() == part.to_pylist()
-        producer = Producer(bridge.to_arrow_device(to_plc(array)), beginning_at(offset, size))
-        assert to_arrow(column_from(producer), type_).to_pylist() == part.to_pylist()
+    for rows, offset, size in cases_of(computation, array):
+        part = rows.slice(offset, size)
+        producer = Producer(bridge.to_arrow_device(to_plc(rows)), beginning_at(offset, size))
+        for column in (column_from(part), column_from(producer)):
+            assert to_arrow(column, type_).to_pylist() == part.to_pylist()
+            assert reading.read(column, type_) == part.to_pylist()
         assert computation.expected(part) == BY_PYTHON[computation.name](part.to_pylist())

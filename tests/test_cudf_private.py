@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from cudf.core.buffer import spill_manager
 from host import addresses, to_plc
 from host_frames import column, numbers
 from samples import cut_column
+from spilling import turn_on
 
 from cudf_arrow_bridge import _cudf_private as private
 from cudf_arrow_bridge.spans import HostSpan
@@ -57,7 +57,7 @@ def test_sharing_takes_a_reference_that_counts():
 
 
 def test_sharing_locks_what_may_be_spilled(monkeypatch):
-    manager = spilling(monkeypatch)
+    manager = turn_on(monkeypatch)
     buffer = column(INTS, np.dtype("int64")).data
     assert manager.buffers() == (buffer.owner,)
     share = private.sharer()
@@ -69,7 +69,7 @@ def test_sharing_locks_what_may_be_spilled(monkeypatch):
 
 
 def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
-    manager = spilling(monkeypatch)
+    manager = turn_on(monkeypatch)
     span = HostSpan(np.arange(3))
     source = plc.Column(plc.DataType(plc.TypeId.INT64), 3, span, None, 0, 0, [])
     made = private.make_column(source, np.dtype("int64"))
@@ -79,13 +79,6 @@ def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
     assert not owner.exposed
     assert manager.buffers() == ()
     assert len(owner._slices) == 2
-
-
-def spilling(monkeypatch):
-    made = spill_manager.SpillManager()
-    monkeypatch.setattr(spill_manager, "_global_manager", made)
-    monkeypatch.setattr(spill_manager, "_global_manager_uninitialized", False)
-    return made
 
 
 @pytest.mark.parametrize(

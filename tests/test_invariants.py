@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checker of libcudf's invariants: sound columns pass, planted violations are found."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
@@ -107,6 +110,28 @@ def test_planted_violations_are_found(name):
     assert f": {name}: " in found
 
 
+TOO_SHORT = {
+    "data_is_allocated": [
+        lambda: with_child(to_plc(LISTS), 0, data=memory_of([0, 2], "int32")),
+        lambda: with_child(to_plc(WORDS), 0, data=memory_of([0], "int32")),
+    ],
+    "mask_is_padded": [
+        lambda: with_child(
+            to_plc(pa.array([{"a": 1}] * 10)), 0, mask=Memory(pa.py_buffer(b"\xff")), null_count=0
+        ),
+        lambda: changed(to_plc(pa.array([[1], None] * 5)), mask=Memory(pa.py_buffer(b"\x55"))),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "plant"), [(name, plant) for name, plants in TOO_SHORT.items() for plant in plants]
+)
+def test_what_is_too_short_is_not_read(name, plant):
+    (found,) = violations(plant())
+    assert f": {name}: " in found
+
+
 @pytest.mark.parametrize("name", ["null_rows_are_empty", "null_structs_have_null_fields"])
 def test_what_is_not_sanitized_may_have_values_below_nulls(name):
     assert not violations(PLANTED[name](), sanitized=False)
@@ -147,3 +172,13 @@ def test_strings_from_their_second_character_on_are_read_as_others():
     column = with_offsets(pa.array(["ab", "c"]), [1, 2, 3])
     assert reading.characters(column) == b"abc"
     assert reading.read(column, pa.string()) == ["a", "b", "c"]
+
+
+def test_the_names_and_statements_are_the_same_everywhere():
+    root = Path(__file__).parent.parent
+    source = (root / "csrc/tests/testing/invariants/statements.cpp").read_text()
+    rows = re.findall(r"\{invariant::(\w+),\s*((?:\"[^\"]*\"\s*)+),", source)
+    stated = {name: "".join(re.findall(r'"([^"]*)"', text)) for name, text in rows}
+    page = (root / "docs/invariants.md").read_text()
+    assert dict(re.findall(r"^\| `(\w+)` \| (.+?) \| `", page, re.MULTILINE)) == stated
+    assert list(PLANTED) == list(stated)

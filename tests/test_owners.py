@@ -238,6 +238,7 @@ def test_a_release_after_the_interpreter_is_harmless(library, when):
     assert run(body, library, when) == ""
 
 
+# Of host memory only; csrc/tests/sim/tests/forks_test.cpp is about device memory.
 FORKED = """
     producer = Producer(STRUCT)
     imported = column_from(producer)

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from cudf.core.buffer import spill_manager
 from host_frames import column, frame, index, multi, numbers, series
-from spilling import HostBuffer, copy_to_host, locks, owners
+from spilling import HostBuffer, copy_to_host, locks, owners, turn_on
 
 import cudf_arrow_bridge as bridge
 
@@ -28,10 +27,7 @@ ROWS = list(range(100))
 @pytest.fixture
 def manager(monkeypatch):
     """A spill manager like that of `CUDF_SPILL=on`."""
-    made = spill_manager.SpillManager()
-    monkeypatch.setattr(spill_manager, "_global_manager", made)
-    monkeypatch.setattr(spill_manager, "_global_manager_uninitialized", False)
-    return made
+    return turn_on(monkeypatch)
 
 
 @pytest.fixture

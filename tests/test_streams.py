@@ -9,12 +9,14 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from peers import assert_same, column_from, read
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.streams import stream_handle
+from cudf_arrow_bridge.tensor_protocols import _consumer
 
 
 class Protocol:
@@ -72,3 +74,23 @@ def test_host_memory_crosses_on_any_stream(stream, handle):
     column = column_from(array, stream=stream)
     exported = bridge.to_arrow_device(column, stream=stream)
     assert_same(read(exported), array)
+
+
+@pytest.mark.parametrize(
+    ("stream", "handle"),
+    [(-1, -1), (np.int64(-1), -1), (None, 1), (1, 1), (np.int64(2), 2), (Protocol(), 42)],
+    ids=repr,
+)
+def test_streams_of_consumers_as_dlpack_counts_them(stream, handle):
+    """-1 orders nothing; 0 is never passed on."""
+    assert _consumer(stream) == handle
+
+
+@pytest.mark.parametrize(
+    ("stream", "error"),
+    [(0, ValueError), (np.int64(0), ValueError), (-2, ValueError), (True, TypeError)],
+    ids=repr,
+)
+def test_streams_that_consumers_may_not_name(stream, error):
+    with pytest.raises(error, match="found"):
+        _consumer(stream)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 import samples
-from device import GPU, on_device, rows, sliced, wait_until
+from device import GPU, on_device, rows, sliced, unnamed, wait_until
 from peers import Capsules, DeviceOnly, Producer, forget_null_counts, nodes, struct_of
 
 import cudf_arrow_bridge as bridge
@@ -23,13 +23,6 @@ def can_upload(type_):
 
 
 TYPES = [type_ for type_ in samples.TYPES if can_upload(type_)]
-
-
-def unnamed(value):
-    """Rows as pylibcudf gives them, which names no fields."""
-    if isinstance(value, dict):
-        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
-    return [unnamed(item) for item in value] if isinstance(value, list) else value
 
 
 def column_from(obj, **options):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import samples
-from device import GPU, rows
+from device import GPU, rows, unnamed
 from peers import DeviceOnly, Producer, column_from, forget_null_counts
 from test_sanitize import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
 
@@ -18,13 +18,6 @@ import cudf_arrow_bridge as bridge
 pytestmark = GPU
 
 SLICES = [(0, samples.MANY), (1, 64), (8, 40), (33, 65), (5, 0)]
-
-
-def unnamed(value):
-    """Rows as pylibcudf gives them, which names no fields."""
-    if isinstance(value, dict):
-        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
-    return [unnamed(item) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)

@@ -31,6 +31,9 @@ def cross():
 @pytest.fixture(scope="module")
 def client():
     dask_cuda = pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    cupy = pytest.importorskip("cupy")
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("one device only")
     from distributed import Client
 
     with (

@@ -8,7 +8,7 @@ import gc
 import pyarrow as pa
 import pytest
 from device import GPU, frame_rows
-from spilling import locks, owners
+from spilling import locks, owners, turn_on
 
 import cudf_arrow_bridge as bridge
 
@@ -21,12 +21,7 @@ BATCH = pa.record_batch({"0": ROWS, "1": [None if i % 7 == 0 else f"text {i}" fo
 @pytest.fixture
 def manager(monkeypatch):
     """A spill manager like that of `CUDF_SPILL=on`."""
-    from cudf.core.buffer import spill_manager
-
-    made = spill_manager.SpillManager()
-    monkeypatch.setattr(spill_manager, "_global_manager", made)
-    monkeypatch.setattr(spill_manager, "_global_manager_uninitialized", False)
-    return made
+    return turn_on(monkeypatch)
 
 
 def own_frame():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import samples
 import views
-from device import GPU
+from device import GPU, unnamed
 from peers import DeviceOnly, Producer, nodes
 
 import cudf_arrow_bridge as bridge
@@ -48,13 +48,6 @@ def cases():
 
 
 CASES = [pytest.param(array, expected, id=name) for name, array, expected in cases()]
-
-
-def unnamed(value):
-    """Rows as pylibcudf gives them, which names no fields."""
-    if isinstance(value, dict):
-        return {str(i): unnamed(item) for i, item in enumerate(value.values())}
-    return [unnamed(item) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize(("array", "expected"), CASES)
