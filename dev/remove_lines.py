@@ -11,7 +11,7 @@ AddressSanitizer; the clone is left alone. In the copy each line stands behind a
 environment, so that one build serves for all. Results are kept in the folder: a run that was cut
 short goes on, and what survived is tried again. At the end the table of csrc/tests/sim/REMOVALS.md
 is written anew; exits with 1 if any line is not missed. `--check` only looks whether each line is
-still there, once.
+still there, once, and in the table.
 """
 
 import json
@@ -153,8 +153,8 @@ def first_failure(tests: Path, line: str, likely: str) -> str:
 
 def read_table() -> dict[str, str]:
     """Return what the table says of each row."""
-    rows = re.findall(r"^(\|[^|]+\|[^|]+\|) ([^|]+) \|$", TABLE.read_text(), re.M)
-    return dict(rows)
+    table = TABLE.read_text().split(HEADING)[1]
+    return dict(re.findall(r"^(\|[^|]+\|[^|]+\|) ([^|]+) \|$", table, re.M))
 
 
 def write_table(removals: list[Removal], results: dict[str, str]) -> None:
@@ -168,6 +168,8 @@ def main(*arguments: str) -> int:
     removals = read_lines()
     if arguments == ("--check",):
         put_all_aside(ROOT, removals)
+        if list(read_table()) != [removal.row for removal in removals]:
+            raise SystemExit(f"{TABLE.name} is of other lines than {LINES.name}: run me for it")
         return 0
     folder, *options = arguments
     only = options[options.index("--only") + 1] if "--only" in options else ""

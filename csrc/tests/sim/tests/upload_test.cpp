@@ -5,6 +5,7 @@
 
 #include <rmm/error.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -161,6 +162,19 @@ TEST_F(upload, works_while_others_have_all_pinned_memory)
   auto array = to_arrow_device(view, nullptr, {}, cuda::stream_ref{other.get()}, pool_).to_arrow();
   import(array.get(), *integer_schema().get(), other.get()).storage.reset();
   EXPECT_EQ(sim::host_syncs_here(), before);
+}
+
+TEST_F(upload, pinned_memory_becomes_one_piece_again_whichever_part_comes_back_first)
+{
+  constexpr auto all = std::size_t{1} << 26;
+  drain_releases();
+  for (std::size_t first = 0; first < 3; ++first) {
+    auto parts = std::array<std::optional<detail::pinned_memory>, 3>{};
+    for (auto& part : parts) { part.emplace(std::size_t{1}); }
+    EXPECT_EQ(detail::pinned_memory{all}.data(), nullptr);
+    for (std::size_t i = 0; i < 3; ++i) { parts[(first + i) % 3].reset(); }
+    EXPECT_NE(detail::pinned_memory{all}.data(), nullptr);
+  }
 }
 
 TEST_F(upload, large_arrays_are_left_to_cuda)
