@@ -12,6 +12,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from host import to_arrow
 from invariants import SIGNED, end_of, integers, nulls_of, sliced_field
+from samples import cut_column
 
 T = plc.TypeId
 
@@ -24,17 +25,12 @@ def offsets_of(column):
 
 def cut(column, begin, end):
     """As `cudf::slice`, which counts nulls on a GPU."""
-    first, last = column.offset() + begin, column.offset() + end
-    nulls = int(nulls_of(column, first, last).sum())
-    return plc.Column(
-        column.type(),
-        end - begin,
-        column.data(),
-        column.null_mask(),
-        nulls,
-        first,
-        column.children(),
-    )
+
+    def nulls_in(offset, size):
+        first = column.offset() + offset
+        return int(nulls_of(column, first, first + size).sum())
+
+    return cut_column(column, [(begin, end - begin)], nulls_in)
 
 
 def sliced_child(column):

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import contextlib
 import gc
 
 import device
 import pytest
 
+
+def make_pool(mr):
+    return mr.PoolMemoryResource(mr.CudaMemoryResource(), 1 << 26)
+
+
 RESOURCES = {
     "cuda": ("CUDA", lambda mr: mr.CudaMemoryResource()),
-    "pool": ("CUDA", lambda mr: mr.PoolMemoryResource(mr.CudaMemoryResource(), 1 << 26)),
+    "pool": ("CUDA", make_pool),
     "async": ("CUDA", lambda mr: mr.CudaAsyncMemoryResource()),
     "managed": ("CUDA_MANAGED", lambda mr: mr.ManagedMemoryResource()),
     "pinned": ("CUDA_HOST", lambda mr: mr.PinnedHostMemoryResource()),
@@ -26,19 +32,35 @@ def late():
     return device.Late()
 
 
-@pytest.fixture
-def counted():
-    """A pool that counts what is in use, as the current resource."""
+@contextlib.contextmanager
+def current(resource):
+    """A resource as rmm's current one, until all that came of it is freed."""
     import rmm.mr
 
     before = rmm.mr.get_current_device_resource()
-    pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), 1 << 26)
-    current = rmm.mr.StatisticsResourceAdaptor(pool)
-    rmm.mr.set_current_device_resource(current)
-    yield current
+    rmm.mr.set_current_device_resource(resource)
+    yield resource
     gc.collect()
     device.settle()
     rmm.mr.set_current_device_resource(before)
+
+
+@pytest.fixture
+def pool():
+    """A resource that allocates without a word to the device, unlike `cudaMalloc`."""
+    import rmm.mr
+
+    with current(make_pool(rmm.mr)) as resource:
+        yield resource
+
+
+@pytest.fixture
+def counted(pool):
+    """A pool that counts what is in use, as the current resource."""
+    import rmm.mr
+
+    with current(rmm.mr.StatisticsResourceAdaptor(pool)) as resource:
+        yield resource
 
 
 @pytest.fixture(params=RESOURCES)
@@ -47,10 +69,5 @@ def resource(request):
     import rmm.mr
 
     label, make = RESOURCES[request.param]
-    before = rmm.mr.get_current_device_resource()
-    current = make(rmm.mr)
-    rmm.mr.set_current_device_resource(current)
-    yield current, label
-    gc.collect()
-    device.settle()
-    rmm.mr.set_current_device_resource(before)
+    with current(make(rmm.mr)) as resource:
+        yield resource, label

@@ -8,7 +8,6 @@ zeros where values should be; a host that waits shows as a stream that is done t
 from __future__ import annotations
 
 import pylibcudf as plc
-import pytest
 from device import GPU, ROWS, as_cupy, assert_late, blank, settle, side_stream
 from peers import Producer, column_from, read
 
@@ -61,19 +60,6 @@ def test_frames_do_not_wait_either(late):
     assert isinstance(frame, cudf.DataFrame)
     consumer.synchronize()
     assert frame["1"].sum() == ROWS * (ROWS - 1) // 2
-
-
-@pytest.fixture
-def pool():
-    """A resource that allocates without a word to the device, unlike `cudaMalloc`."""
-    import rmm.mr
-
-    before = rmm.mr.get_current_device_resource()
-    current = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), 1 << 26)
-    rmm.mr.set_current_device_resource(current)
-    yield current
-    settle()
-    rmm.mr.set_current_device_resource(before)
 
 
 def pack_late(late, pool):

@@ -3,6 +3,7 @@
 /// The core runs on the simulation as it does on a GPU.
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
+#include "testing/expect_invariants.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -79,8 +80,9 @@ class core : public sim::world_test {
   static std::vector<T> read(cudf::column_view const& column, cudaStream_t stream)
   {
     auto result = std::vector<T>(static_cast<std::size_t>(column.size()));
-    sim::enqueue(stream, [&result, data = column.data<T>()] {
-      std::memcpy(result.data(), data, result.size() * sizeof(T));
+    sim::enqueue(stream, [&result, column] {
+      test::expect_invariants(column);
+      std::memcpy(result.data(), column.data<T>(), result.size() * sizeof(T));
     });
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     return result;

@@ -93,7 +93,9 @@ class tensor_order : public bridge_test {
   }
 
   /// What a kernel of a consumer reads, which is run at the end.
-  static std::shared_ptr<integers_t> read_later(void const* data, std::size_t size, cudaStream_t on)
+  static std::shared_ptr<integers_t> read_tensor_later(void const* data,
+                                                       std::size_t size,
+                                                       cudaStream_t on)
   {
     auto seen = std::make_shared<integers_t>(size);
     sim::enqueue(on, [=] { std::memcpy(seen->data(), data, size * sizeof(std::int32_t)); });
@@ -114,7 +116,7 @@ TEST_F(tensor_order, consumers_wait_for_exports)
       tensor.make_wait(consumer.get());
       EXPECT_EQ(sim::host_syncs_here(), before);
       EXPECT_EQ(tensor.is_copy(), policy == copy_policy::always);
-      auto const seen = read_later(tensor.view().data, values.size(), consumer.get());
+      auto const seen = read_tensor_later(tensor.view().data, values.size(), consumer.get());
       synchronize(consumer.get());
       EXPECT_EQ(*seen, values);
     }
@@ -142,7 +144,7 @@ TEST_F(tensor_order, default_streams_are_of_the_memorys_device)
     EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
     tensor.make_wait(cuda::stream_ref{cudaStreamLegacy});
     auto const guard = on_device{rmm::cuda_device_id{1}};
-    auto const seen  = read_later(tensor.view().data, 2, cudaStreamLegacy);
+    auto const seen  = read_tensor_later(tensor.view().data, 2, cudaStreamLegacy);
     EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess);
     EXPECT_EQ(*seen, (integers_t{4, 2}));
   }
@@ -190,7 +192,7 @@ TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
     auto tensor = to_tensor(
       *integer_schema().get(), array.get(), copy_policy::always, nullptr, stream.get(), pool_);
     tensor.make_wait(far.get());
-    auto const seen = read_later(tensor.view().data, values.size(), far.get());
+    auto const seen = read_tensor_later(tensor.view().data, values.size(), far.get());
     synchronize(far.get());
     EXPECT_EQ(*seen, values);
   }
@@ -253,10 +255,10 @@ TEST_F(tensor_order, imports_wait_for_the_producers_stream)
                                       consumer.get(),
                                       pool_);
     EXPECT_EQ(sim::host_syncs_here(), before);
-    auto const seen = read_later(imported.table.view().column(0).head<void>(), 4, consumer.get());
+    auto const seen = read_later(imported.table.view().column(0), flat("int32"), consumer.get());
     imported        = {};
     synchronize(consumer.get());
-    EXPECT_EQ(*seen, values);
+    EXPECT_EQ(*seen, integer_rows(values));
   }
 }
 
@@ -269,13 +271,13 @@ TEST_F(tensor_order, deleters_run_once_and_after_the_last_reader)
     auto imported     = from_dlpack(source.lend(), copy_policy::never, stream.get(), pool_);
     EXPECT_TRUE(imported.is_table);
     auto slow       = std::optional<sim::slow_stream>{stream.get()};
-    auto const seen = read_later(imported.table.view().column(1).head<void>(), 2, stream.get());
+    auto const seen = read_later(imported.table.view().column(1), flat("int32"), stream.get());
     imported        = {};
     EXPECT_EQ(source.deleted(), 0);
     slow.reset();
     settle();
     EXPECT_EQ(source.deleted(), 1);
-    EXPECT_EQ(*seen, (integers_t{3, 4}));
+    EXPECT_EQ(*seen, integer_rows({3, 4}));
   }
 }
 
@@ -291,10 +293,10 @@ TEST_F(tensor_order, gathering_keeps_the_source_until_it_is_done)
     EXPECT_EQ(sim::host_syncs_here(), before);
     EXPECT_EQ(source.deleted(), 0);
     slow.reset();
-    auto const seen = read_later(imported.table.view().column(1).head<void>(), 3, stream.get());
+    auto const seen = read_later(imported.table.view().column(1), flat("int32"), stream.get());
     imported        = {};
     settle();
-    EXPECT_EQ(*seen, (integers_t{2, 4, 6}));
+    EXPECT_EQ(*seen, integer_rows({2, 4, 6}));
     EXPECT_EQ(source.deleted(), 1);
   }
 }
@@ -326,10 +328,10 @@ TEST_F(tensor_order, other_devices_take_a_copy)
                                    copy_policy::always,
                                    here.get(),
                                    pool_);
-    auto const seen  = read_later(imported.table.view().column(0).head<void>(), 2, here.get());
+    auto const seen  = read_later(imported.table.view().column(0), flat("int32"), here.get());
     imported         = {};
     synchronize(here.get());
-    EXPECT_EQ(*seen, (integers_t{1, 2}));
+    EXPECT_EQ(*seen, integer_rows({1, 2}));
     settle();
   }
   settle();
@@ -373,9 +375,9 @@ TEST_F(tensor_order, host_memory_is_uploaded_unless_copies_are_refused)
     std::invalid_argument);
   auto imported =
     from_tensor(view, owner, std::nullopt, copy_policy::if_needed, stream.get(), pool_);
-  auto const seen = read_later(imported.table.view().column(0).head<void>(), 3, stream.get());
+  auto const seen = read_later(imported.table.view().column(0), flat("int32"), stream.get());
   synchronize(stream.get());
-  EXPECT_EQ(*seen, values);
+  EXPECT_EQ(*seen, integer_rows(values));
   imported = {};
   settle();
   EXPECT_EQ(owner.use_count(), 1);

@@ -3,7 +3,7 @@
 #include "testing/reading.hpp"
 #include "testing/views.hpp"
 
-#include <iterator>
+#include <algorithm>
 
 namespace cudf_arrow_bridge::test {
 namespace {
