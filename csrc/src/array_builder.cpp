@@ -33,15 +33,9 @@ cudf::size_type to_size_type(std::int64_t size) { return static_cast<cudf::size_
 bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }
 
-/// The same rows in a column that was made of them.
-column_rows moved(column_rows const& rows, column_rows const& made)
-{
-  return {made.begin,
-          made.size,
-          made.null_count,
-          rows.used_begin - rows.begin + made.begin,
-          rows.used_size};
-}
+/// The same rows in a column that was made of them, and so begins with the first.
+column_rows moved(column_rows const& rows, cudf::column_view const& made)
+{ return {0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size}; }
 
 }  // namespace
 
@@ -59,7 +53,7 @@ cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,
                           placement const& where)
 {
-  auto const unknown = rows.null_count < 0 && column.null_mask() != nullptr && rows.size > 0;
+  auto const unknown = rows.null_count < 0 && column.null_mask() != nullptr;
   auto const null_count =
     unknown ? count_nulls(mask_of(column, rows), where)
             : static_cast<cudf::size_type>(std::max<std::int64_t>(rows.null_count, 0));
@@ -201,7 +195,7 @@ void array_builder::prepare_and_fill(std::size_t index,
   }
   if (step.check != value_check::none) {
     auto const decoded = made ? made->view() : column;
-    auto const checked = made ? moved(rows, own_rows(decoded)) : rows;
+    auto const checked = made ? moved(rows, decoded) : rows;
     check_values(view_of(decoded, used_rows(checked), where_), step, path, where_);
   }
   if (step.cast.id() == cudf::type_id::DICTIONARY32) {
@@ -211,7 +205,7 @@ void array_builder::prepare_and_fill(std::size_t index,
   }
   auto const outer  = std::exchange(in_converted_, in_converted_ || made != nullptr);
   auto const source = made ? made->view() : column;
-  auto source_rows  = made ? moved(rows, own_rows(source)) : rows;
+  auto source_rows  = made ? moved(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.no_nulls) {
     if (source.type().id() == cudf::type_id::EMPTY && rows.size > 0) {

@@ -101,11 +101,10 @@ mask_range find_mask(import_level const& level, import_facts const& facts, place
 
 /// libcudf copies masks in blocks of 64 bytes, past their last row. What there is behind that of a
 /// producer in host memory nobody can tell, and libcudf's copies don't read it there.
-bool can_read_mask(mask_range const& mask, placement const& where)
+bool can_read_mask(mask_range const& mask)
 {
-  if (where.host || mask.null_count == 0) { return true; }
   auto const size = static_cast<std::size_t>(padded_mask_size(mask.bits.size));
-  return !ends_before(mask.first(), size);
+  return mask.null_count == 0 || !ends_before(mask.first(), size);
 }
 
 mask_buffer import_mask(column_importer const& importer,
@@ -117,7 +116,7 @@ mask_buffer import_mask(column_importer const& importer,
   auto const& where = importer.where();
   auto const found  = find_mask(level, facts, where);
   if (found.null_count == 0) { return {importer.no_buffer(), 0}; }
-  return {found.is_on_word() && can_read_mask(found, where)
+  return {found.is_on_word() && can_read_mask(found)
             ? importer.take(found.first(), bytes_for_bits(found.bits.size))
             : copy_bits(found.bits, where),
           found.null_count};
@@ -328,7 +327,7 @@ std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
   check_rows(rows.storage_size(), path);
   auto const level = import_level{types, array, rows, path};
   auto const mask  = find_mask(level, facts, where);
-  if (!mask.is_on_word() || !can_read_mask(mask, where)) { return {}; }
+  if (!mask.is_on_word() || !can_read_mask(mask)) { return {}; }
   auto result        = borrowed_column{};
   result.type        = types.type.column;
   result.offset      = static_cast<cudf::size_type>(rows.skew);

@@ -8,8 +8,9 @@
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
+#include <cstddef>
 
 namespace cudf_arrow_bridge::detail::host {
 namespace {
@@ -161,7 +162,7 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
 {
   auto result = allocate(size, where);
-  if (size > 0) { std::memcpy(result.data(), bytes, static_cast<std::size_t>(size)); }
+  std::copy_n(static_cast<std::byte const*>(bytes), size, static_cast<std::byte*>(result.data()));
   return result;
 }
 
@@ -178,7 +179,7 @@ rmm::device_buffer gather_strided(stride_range const& range, placement const& wh
 rmm::device_buffer zeros(std::int64_t size, placement const& where)
 {
   auto result = allocate(size, where);
-  if (size > 0) { std::memset(result.data(), 0, static_cast<std::size_t>(size)); }
+  std::fill_n(static_cast<std::byte*>(result.data()), size, std::byte{});
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -242,17 +243,10 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   auto buffer    = allocate(std::int64_t{rows.size} * 4, where);
   auto const out = values_of<std::int32_t>(buffer);
   // The first run by bisection, for a slice may begin far inside; the others one by one.
-  auto run   = std::int64_t{0};
-  auto count = rows.num_runs;
-  while (count > 0) {
-    auto const middle = run + count / 2;
-    if (end_of(middle) <= rows.begin) {
-      count -= middle + 1 - run;
-      run = middle + 1;
-    } else {
-      count = middle - run;
-    }
-  }
+  auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
+  auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
+  auto const first  = std::ranges::partition_point(runs, before);
+  auto run          = static_cast<std::int64_t>(first - runs.begin());
   for (size_type row = 0; row < rows.size; ++row) {
     while (run < rows.num_runs && end_of(run) <= rows.begin + row) { ++run; }
     if (run == rows.num_runs) {

@@ -12,9 +12,9 @@
 #include <cudf/strings/strings_column_view.hpp>
 #include <cudf/utilities/traits.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 #include <string_view>
 
 namespace cudf_arrow_bridge::detail {
@@ -332,7 +332,7 @@ std::int64_t most_keys(cudf::type_id index)
 {
   auto const type = cudf::data_type{index};
   auto const bits = bits_of(type) - (cudf::is_signed(type) ? 1 : 0);
-  return bits > 31 ? std::numeric_limits<cudf::size_type>::max() : std::int64_t{1} << bits;
+  return std::int64_t{1} << std::min<std::int64_t>(bits, 32);  // more than a column has rows
 }
 
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index)

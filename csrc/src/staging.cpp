@@ -40,7 +40,7 @@ class pinned_pool {
   std::byte* take(std::size_t size)
   {
     auto const lock = std::lock_guard{mutex_};
-    if (!is_pinned_ && !pin()) { return nullptr; }
+    if (!is_pinned_) { pin(); }
     auto const found = std::find_if(
       free_.begin(), free_.end(), [size](auto const& one) { return one.size >= size; });
     if (found == free_.end()) { return nullptr; }
@@ -75,17 +75,18 @@ class pinned_pool {
     [[nodiscard]] std::byte* end() const noexcept { return begin + size; }
   };
 
-  bool pin()
+  /// Where there is nothing to be had nothing is free, and the next one tries again.
+  void pin()
   {
     // Giving back may not ask for memory: no more pieces than blocks.
     free_.reserve(pinned_size / block_size);
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, pinned_size, cudaHostAllocPortable) != cudaSuccess) {
       (void)cudaGetLastError();
-      return false;
+      return;
     }
     free_.push_back({static_cast<std::byte*>(memory), pinned_size});
-    return is_pinned_ = true;
+    is_pinned_ = true;
   }
 
   std::mutex mutex_;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <type_traits>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -49,6 +50,25 @@ TYPED_TEST(HostDictionary, RowsOfNullKeysBecomeNull)
   EXPECT_EQ(decoded(parts, type), (rows{text("bc"), {}, text("a"), {}, {}, text("bc")}));
   EXPECT_EQ(parts.indices->type(), indices->type());
   EXPECT_EQ(read_rows(parts.keys->view(), type), (rows{text("a"), text("bc")}));
+}
+
+TYPED_TEST(HostDictionary, UnsignedIndicesReachFurther)
+{
+  using unsigned_t   = std::make_unsigned_t<TypeParam>;
+  constexpr auto far = unsigned_t{200};
+  auto texts         = rows(far + std::size_t{1}, text("a"));
+  texts[far]         = text("z");
+  texts[0]           = {};
+  auto const type    = flat("string");
+  auto const keys    = make_column(type, texts);
+  auto const indices = integers<unsigned_t>(cudf::type_to_id<unsigned_t>(), {far, 0, 1});
+  auto const parts   = detail::host::drop_null_keys(
+    indices->view(), keys->view(), {nullptr, 0}, column_path{}, here());
+  EXPECT_EQ(parts.indices->type(), indices->type());
+  auto const found = parts.indices->view();
+  EXPECT_EQ(found.template data<unsigned_t>()[0], far - 1);
+  EXPECT_EQ(found.template data<unsigned_t>()[2], 0);
+  EXPECT_EQ(parts.null_count, 1);
 }
 
 TYPED_TEST(HostDictionary, OfNullsAloneHasNoKeysLeft)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "allocation.hpp"
+
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <cuda/stream>
@@ -23,6 +25,15 @@ TEST(Locate, WithoutAGpuEverythingIsCpuMemory)
   for (void const* pointer : {static_cast<void const*>(&here), static_cast<void const*>(nullptr)}) {
     EXPECT_EQ(locate(pointer), (memory_location{ARROW_DEVICE_CPU, -1}));
   }
+}
+
+TEST(Allocation, IsUnknownWithoutADriver)
+{
+  if (has_gpu()) { GTEST_SKIP() << "a GPU"; }
+  auto const data = std::array<char, 8>{};
+  EXPECT_FALSE(detail::ends_before(data.data(), std::size_t{1} << 30));
+  EXPECT_EQ(detail::allocation_around(data.data()).begin,
+            reinterpret_cast<std::uintptr_t>(data.data()));
 }
 
 TEST(Location, HasAReadableName)

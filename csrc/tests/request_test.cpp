@@ -3,12 +3,16 @@
 #include "testing/columns.hpp"
 #include "testing/consumer.hpp"
 #include "testing/sample.hpp"
+#include "testing/views.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -72,6 +76,8 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                            request_case{"string", "vu", "vu"},
                                            request_case{"string", "i", "u"},
                                            request_case{"int32", "l", "i"},
+                                           request_case{"int64", "d:18,0,64", "l"},
+                                           request_case{"decimal64", "l", "d:18,-3,64"},
                                            request_case{"bool8", "b", "b"}));
 
 TEST(Requests, LargeStringsHoldTheSameRows)
@@ -83,20 +89,60 @@ TEST(Requests, LargeStringsHoldTheSameRows)
   EXPECT_EQ(read_arrow(found.array->array, flat("large_string")), values);
 }
 
+/// Text that offsets find as far away as they like.
+class far_text {
+ public:
+  explicit far_text(std::int64_t far) : offsets_{far, far + 1, far + 3} {}
+
+  [[nodiscard]] cudf::column_view view() const
+  {
+    // Where the offsets would count from, if there were as much text.
+    auto const* head =
+      reinterpret_cast<char const*>(reinterpret_cast<std::uintptr_t>(text_.data()) - offsets_[0]);
+    // Exactly three, for the address sanitizer.
+    auto const offsets =
+      cudf::column_view{cudf::data_type{cudf::type_id::INT64}, 3, offsets_.data(), nullptr, 0};
+    return {cudf::data_type{cudf::type_id::STRING}, 2, head, nullptr, 0, 0, {offsets}};
+  }
+
+ private:
+  std::string text_{"abc"};
+  std::vector<std::int64_t> offsets_;
+};
+
 TEST(Requests, StringsOfSlicesThatFitAreNarrowed)
 {
-  constexpr auto far = std::int64_t{1} << 40;
-  auto offsets       = std::vector<std::int64_t>{far, far + 1, far + 3};
-  auto children      = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(integers(cudf::type_id::INT64, offsets));
-  auto const text = std::string{"abc"};
-  // Where the offsets would count from, if there were as much text.
-  auto const* chars =
-    reinterpret_cast<char const*>(reinterpret_cast<std::uintptr_t>(text.data()) - far);
-  auto const strings = cudf::column_view{
-    cudf::data_type{cudf::type_id::STRING}, 2, chars, nullptr, 0, 0, {*children[0]}};
-  auto const found = export_as(strings, {}, schema_of("u").get());
+  auto const strings = far_text{std::int64_t{1} << 40};
+  auto const found   = export_as(strings.view(), {}, schema_of("u").get());
   EXPECT_EQ(read_arrow(found.array->array, flat("string")), (rows{{"a"}, {"bc"}}));
+}
+
+TEST(Requests, ViewsReachTwoGigabytes)
+{
+  constexpr auto most  = std::int64_t{std::numeric_limits<std::int32_t>::max()};
+  auto const reachable = far_text{most - 3};
+  auto const found     = export_as(reachable.view(), {}, schema_of("vu").get());
+  EXPECT_EQ(read_arrow(found.array->array, as(cudf::type_id::STRING, "string_view", "vu")),
+            (rows{{"a"}, {"bc"}}));
+  auto const too_far = far_text{most - 2};
+  EXPECT_THROW((void)export_as(too_far.view(), {}, schema_of("vu").get()), std::overflow_error);
+}
+
+TEST(Requests, MapsWithoutNamesHaveArrows)
+{
+  auto const type   = list_of(struct_of({flat("string"), flat("int32")}));
+  auto const column = make_column(type, {});
+  auto const wanted = make_schema(map_of(flat("string"), flat("int32")));
+  auto* entries     = wanted->children[0];
+  for (auto* level : {entries, entries->children[0], entries->children[1]}) {
+    check(ArrowSchemaSetName(level, nullptr));
+  }
+  auto const found  = export_as(*column, {}, wanted.get());
+  auto const* names = found.schema->children[0];
+  EXPECT_STREQ(found.schema->format, "+m");
+  EXPECT_STREQ(names->name, "entries");
+  EXPECT_STREQ(names->children[0]->name, "key");
+  EXPECT_STREQ(names->children[1]->name, "value");
 }
 
 TEST(Requests, ReleasedSchemasAreRefused)
@@ -123,6 +169,9 @@ TEST(Requests, NullsAreRefusedWhereNoneAreWanted)
   EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
   auto const without = make_column(flat("int32"), {number(1)});
   EXPECT_EQ(export_as(*without, {}, wanted.get()).schema->flags, 0);
+  auto const with_mask = slice(*column, 0, 1);
+  ASSERT_NE(with_mask.null_mask(), nullptr);
+  EXPECT_EQ(export_as(with_mask, {}, wanted.get()).schema->flags, 0);
 }
 
 TEST(Requests, SchemasAreOfTheirOwnColumns)
@@ -234,6 +283,31 @@ INSTANTIATE_TEST_SUITE_P(
     std::replace(name.begin(), name.end(), ' ', '_');
     return name;
   });
+
+TEST(Requests, BytesNeedOffsetsForAllRowsOfASlice)
+{
+  auto const element = integers(cudf::type_id::UINT8, std::vector<std::uint8_t>{1, 2, 3});
+  auto const offsets = integers(cudf::type_id::INT32, std::vector<std::int32_t>{0, 1, 2, 3});
+  auto const type    = cudf::data_type{cudf::type_id::LIST};
+  auto const bytes_1 = schema_of("w:1");
+  auto const part    = [&](cudf::size_type begin) {
+    return cudf::column_view{type, 2, nullptr, nullptr, 0, begin, {*offsets, *element}};
+  };
+  EXPECT_STREQ(export_as(part(1), {}, bytes_1.get()).schema->format, "w:1");
+  EXPECT_THROW((void)export_as(part(2), {}, bytes_1.get()), std::invalid_argument);
+}
+
+TEST(Requests, BytesMayBeginInsideTheirColumn)
+{
+  auto const all     = integers(cudf::type_id::UINT8, std::vector<std::uint8_t>{9, 1, 2, 3});
+  auto const element = cudf::column_view{all->type(), 3, all->view().head<void>(), nullptr, 0, 1};
+  auto const offsets = integers(cudf::type_id::INT32, std::vector<std::int32_t>{0, 1, 3});
+  auto const lists   = cudf::column_view{
+    cudf::data_type{cudf::type_id::LIST}, 2, nullptr, nullptr, 0, 0, {*offsets, element}};
+  auto const found = export_as(lists, {}, schema_of("z").get());
+  EXPECT_EQ(read_arrow(found.array->array, bytes_as("binary", "z")),
+            (rows{bytes(1, 1), bytes(2, 2)}));
+}
 
 TEST(Requests, BytesWithoutNullsMayLackWhereTheirStructIsNull)
 {

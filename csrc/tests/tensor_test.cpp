@@ -2,6 +2,7 @@
 #include "dlpack_abi.hpp"
 #include "testing/columns.hpp"
 #include "testing/imports.hpp"
+#include "testing/producer.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 
@@ -11,7 +12,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -113,6 +116,46 @@ TEST(tensor, no_more_columns_than_an_import_takes)
     auto wide = lent_tensor{{rows, most}, {1, 1}, {1}};
     EXPECT_THROW((void)import_tensor(wide), std::overflow_error);
     EXPECT_EQ(wide.deleted, 1);
+  }
+}
+
+TEST(tensor, no_more_rows_than_a_column_holds)
+{
+  constexpr auto most             = std::int64_t{std::numeric_limits<std::int32_t>::max()} - 1;
+  auto absent                     = lent_tensor{{most}, {1}, {}};
+  absent.managed.dl_tensor.data   = nullptr;
+  auto too_many                   = lent_tensor{{most + 1}, {1}, {}};
+  too_many.managed.dl_tensor.data = nullptr;
+  EXPECT_THROW((void)import_tensor(absent), std::invalid_argument) << "the rows would do";
+  EXPECT_THROW((void)import_tensor(too_many), std::overflow_error);
+}
+
+TEST(tensor, of_a_batch_has_no_nulls_among_the_rows_of_the_batch)
+{
+  auto const type   = struct_of({flat("int32")});
+  auto const nulls  = rows(20, value{rows{value{}}});
+  auto const schema = make_schema(type);
+  for (auto const first : {20, 19}) {
+    auto values = nulls;
+    for (auto i = 0; i < 3; ++i) { values.push_back({rows{number(i)}}); }
+    auto batch                    = unique_device_array{};
+    batch->device_type            = ARROW_DEVICE_CPU;
+    batch->device_id              = -1;
+    auto made                     = produce(type, values);
+    made->offset                  = first;
+    made->length                  = 3;
+    made->children[0]->null_count = -1;
+    auto const* const from        = made->children[0]->buffers[1];
+    ArrowArrayMove(made.get(), &batch->array);
+    auto const share = [&] {
+      return to_tensor(
+        *schema.get(), batch.get(), copy_policy::never, {}, stream(), host_memory_resource());
+    };
+    if (first == 19) {
+      EXPECT_THROW((void)share(), cudf::data_type_error);
+    } else {
+      EXPECT_EQ(share().view().data, static_cast<std::byte const*>(from) + 20 * 4);
+    }
   }
 }
 

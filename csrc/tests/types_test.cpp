@@ -157,9 +157,15 @@ TEST(TypeTable, TakesDictionariesByTheirIndices)
     EXPECT_EQ(import_row(*schema.get()).column, type_id::DICTIONARY32) << format;
     EXPECT_EQ(detail::parse_type(*schema.get()).layout, detail::array_layout::fixed);
   }
-  for (auto const* format : {"f", "u", "b"}) {
+  for (auto const* format : {"f", "u", "b", "w:0"}) {
     EXPECT_THROW((void)import_row(*dictionary_schema(format).get()), std::invalid_argument);
   }
+}
+
+TEST(TypeTable, TakesBytesOfNoWidth)
+{
+  EXPECT_EQ(import_row(*schema_of("w:0").get()).arrow, "fixed_size_binary");
+  EXPECT_EQ(detail::parse_type(*schema_of("w:0").get()).element_bits, 0);
 }
 
 TEST(TypeTable, KeepsTheScaleOfDecimals)

@@ -4,6 +4,7 @@
 #include "bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -100,6 +101,34 @@ TEST_F(survey, what_needs_no_answer_takes_no_wait)
   EXPECT_EQ(waits_of_table(types, 0), 0U);
 }
 
+TEST_F(survey, no_rows_take_no_wait)
+{
+  for (auto const& type : {flat("int32"),
+                           flat("string"),
+                           list_of(flat("string")),
+                           struct_of({list_of(flat("int8"))}),
+                           dictionary_of(flat("string"))}) {
+    SCOPED_TRACE(type.name);
+    auto const stream = lasting_stream{};
+    auto array        = to_arrow(column(type, {}, stream.get()), stream.get()).to_arrow();
+    // The specification lets them have no buffers, and count no nulls.
+    auto levels = std::vector<ArrowArray*>{&array->array};
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      auto* level = levels[i];
+      std::fill_n(level->buffers, level->n_buffers, nullptr);
+      level->null_count = -1;
+      levels.insert(levels.end(), level->children, level->children + level->n_children);
+      if (level->dictionary != nullptr) { levels.push_back(level->dictionary); }
+    }
+    auto const before   = sim::host_syncs_here();
+    auto const imported = import(array.get(), *make_schema(type).get(), stream.get());
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    auto const seen = read_later(imported.view(), type, stream.get());
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, rows{});
+  }
+}
+
 TEST_F(survey, slices_of_lists_wait_once_for_each_level)
 {
   struct row {
@@ -186,6 +215,49 @@ TEST_F(survey, masks_that_libcudf_would_read_past_are_copied)
     EXPECT_EQ(*seen, (rows{number(1), number(2), value{}, number(4)}));
     settle();
     sim::deallocate(mask);
+  }
+}
+
+TEST_F(survey, elements_that_nobody_refers_to_are_not_rewritten)
+{
+  auto const type = list_of(flat("string"));
+  for (auto seed = 0U; seed < 10; ++seed) {
+    sim::reset(seed);
+    auto const stream   = lasting_stream{};
+    auto* const memory  = static_cast<std::int32_t*>(sim::allocate(memory_kind::device, 0, 128));
+    auto* const offsets = memory + 16;
+    // A null string of three characters, and two empty lists.
+    sim::enqueue(stream.get(), [=] {
+      std::memset(memory, 0, 128);
+      offsets[4] = 3;
+    });
+    auto const element_buffers = std::array<void const*, 3>{memory, offsets + 3, memory};
+    auto const list_buffers    = std::array<void const*, 2>{nullptr, offsets};
+    auto elements              = ArrowArray{};
+    elements.length            = 1;
+    elements.null_count        = 1;
+    elements.n_buffers         = 3;
+    elements.buffers           = const_cast<void const**>(element_buffers.data());
+    elements.release           = [](ArrowArray* self) { self->release = nullptr; };
+    auto children              = std::array{&elements};
+    auto lists                 = ArrowDeviceArray{};
+    lists.device_type          = ARROW_DEVICE_CUDA;
+    lists.array                = elements;
+    lists.array.length         = 2;
+    lists.array.null_count     = 0;
+    lists.array.n_buffers      = 2;
+    lists.array.buffers        = const_cast<void const**>(list_buffers.data());
+    lists.array.n_children     = 1;
+    lists.array.children       = children.data();
+    auto const before          = sim::host_syncs_here();
+    auto imported              = import(&lists, *make_schema(type).get(), stream.get());
+    EXPECT_EQ(sim::host_syncs_here() - before, 1U);
+    auto const seen = read_later(imported.view(), type, stream.get());
+    imported.storage.reset();
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, (rows{value{rows{}}, value{rows{}}}));
+    settle();
+    sim::deallocate(memory);
   }
 }
 

@@ -231,6 +231,24 @@ TEST_F(upload, to_host_waits_for_the_producer)
   }
 }
 
+TEST_F(upload, copies_know_their_null_counts_as_long_as_they_are_whole)
+{
+  auto const type   = struct_of({flat("int32"), flat("int8")});
+  auto const all    = rows{value{rows{value{}, number(1)}},
+                           value{rows{number(2), number(3)}},
+                           value{rows{number(4), number(5)}}};
+  auto const stream = lasting_stream{};
+  auto const whole  = to_arrow(column(type, all, stream.get()), stream.get());
+  auto const copy   = whole.to_host(stream.get());
+  EXPECT_EQ(copy.child(0).null_count(), 1);
+  EXPECT_EQ(copy.child(1).null_count(), 0);
+  auto source     = std::shared_ptr{column(type, all, stream.get())};
+  auto const rest = slice_later(source->view(), 1, {all.begin() + 1, all.end()});
+  auto const part = to_arrow_device(rest, std::move(source), {}, stream.get(), pool_);
+  EXPECT_EQ(part.to_host(stream.get()).child(0).null_count(), -1);
+  EXPECT_EQ(part.to_host(stream.get()).child(1).null_count(), 0) << "no mask";
+}
+
 TEST_F(upload, to_host_that_fails_leaves_no_copy_behind)
 {
   auto const type = struct_of({flat("int32"), flat("int64"), flat("string")});
