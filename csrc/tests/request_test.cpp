@@ -286,12 +286,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Requests, BytesNeedOffsetsForAllRowsOfASlice)
 {
-  auto const element = integers(cudf::type_id::UINT8, std::vector<std::uint8_t>{1, 2, 3});
-  auto const offsets = integers(cudf::type_id::INT32, std::vector<std::int32_t>{0, 1, 2, 3});
+  auto const element = integers(cudf::type_id::UINT8, std::vector<std::uint8_t>{1, 2, 3, 4});
+  auto const values  = std::vector<std::int32_t>{0, 1, 2, 3, 4};  // the last one is not theirs
+  auto const offsets =
+    cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 4, values.data(), nullptr, 0};
   auto const type    = cudf::data_type{cudf::type_id::LIST};
   auto const bytes_1 = schema_of("w:1");
   auto const part    = [&](cudf::size_type begin) {
-    return cudf::column_view{type, 2, nullptr, nullptr, 0, begin, {*offsets, *element}};
+    return cudf::column_view{type, 2, nullptr, nullptr, 0, begin, {offsets, *element}};
   };
   EXPECT_STREQ(export_as(part(1), {}, bytes_1.get()).schema->format, "w:1");
   EXPECT_THROW((void)export_as(part(2), {}, bytes_1.get()), std::invalid_argument);
