@@ -181,13 +181,19 @@ TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
 {
   static constexpr auto size = 8;
   for (auto seed = 0U; seed < many_seeds; ++seed) {
+    // Whoever frees waits only where the stream cannot.
+    auto const waits = std::size_t{seed % 2};
     sim::reset(seed);
     auto source   = column(flat("bool8"), std::vector<value>(size, number(1)), cudaStreamPerThread);
     auto exported = to_arrow(std::move(source), cudaStreamPerThread);
     auto others   = std::vector<rmm::device_buffer>{};
     std::thread{[&] {
       auto const stream = cuda::stream_ref{cudaStreamPerThread};
+      auto const before = sim::host_syncs_here();
+      if (waits > 0) { sim::fail_next("cudaStreamWaitEvent", cudaErrorInvalidValue); }
       exported.reset();
+      EXPECT_EQ(sim::host_syncs_here() - before, waits);
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
       for (auto count = 0; count < 4; ++count) {
         auto& other = others.emplace_back(std::size_t{size}, stream, pool_);
         sim::enqueue(stream.get(), [data = other.data()] { std::memset(data, 5, size); });
