@@ -255,6 +255,8 @@ def _check_strings(level):
 
 def _check_lists(level):
     elements = level.children[1]
+    own = elements.offset()
+    level.expect(own == 0, "elements_begin_at_their_head", f"offset {own}", "[]")
     if (offsets := _offsets_of(level)) is not None:
         last, size = int(offsets[-1]), elements.size()
         what = f"{size} elements for a last offset of {last}"

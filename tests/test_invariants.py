@@ -81,6 +81,9 @@ PLANTED = {
     "offsets_ascend": lambda: with_offsets(LISTS, [0, 4, 4, 3]),
     "offsets_stay_within": lambda: with_offsets(LISTS, [0, 2, 2, 4]),
     "child_ends_with_offsets": lambda: with_offsets(LISTS, [0, 1, 1, 2]),
+    "elements_begin_at_their_head": lambda: with_child(
+        to_plc(LISTS), 1, data=memory_of([0, 1, 2, 3], "int32"), offset=1
+    ),
     "null_rows_are_empty": lambda: with_offsets(TEXTS, [0, 1, 2, 3]),
     "fields_begin_at_their_head": lambda: with_child(
         changed(to_plc(pa.array([{"a": 1}, {"a": 2}])), size=1), 0, offset=1, size=1

@@ -63,10 +63,6 @@ BAD = {
         raw(pa.binary(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
         ["row 1", "3 to 1"],
     ),
-    "negative offsets": (
-        raw(pa.string(), [None, ints("int32", -1, 0, 1), b"a"], 2),
-        ["row 0", "-1 to 0"],
-    ),
     "list offsets": (
         raw(
             pa.list_(pa.int8()), [None, ints("int32", 0, 2, 1, 2)], 3, [pa.array([1, 2], pa.int8())]

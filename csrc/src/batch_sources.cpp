@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvtx.hpp"
+#include "thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
@@ -69,11 +70,12 @@ class slice_source : public batch_source {
   {
     auto const rows = num_rows(whole_);
     if (begin_ == rows && (rows > 0 || any_)) { return {}; }
-    auto const size = std::min(max_rows_, rows - begin_);
+    auto const size   = std::min(max_rows_, rows - begin_);
+    auto const stream = made_on_.named_here(stream_);
     auto array =
       size == rows
-        ? to_arrow_device(whole_, schema_, owner_, options_, stream_, mr_)
-        : to_arrow_device(part_of(whole_, begin_, size), schema_, owner_, options_, stream_, mr_);
+        ? to_arrow_device(whole_, schema_, owner_, options_, stream, mr_)
+        : to_arrow_device(part_of(whole_, begin_, size), schema_, owner_, options_, stream, mr_);
     begin_ += size;
     any_ = true;
     return {schema_, std::move(array)};
@@ -86,6 +88,7 @@ class slice_source : public batch_source {
   cudf::size_type max_rows_;
   export_options options_;
   cuda::stream_ref stream_;
+  detail::thread_stamp made_on_;
   rmm::device_async_resource_ref mr_;
   cudf::size_type begin_{0};
   bool any_{false};

@@ -3,6 +3,7 @@
 
 #include "deferred.hpp"
 #include "process.hpp"
+#include "thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 
@@ -42,12 +43,10 @@ class foreign_array : private deferred {
  private:
   ~foreign_array() override = default;
 
-  [[nodiscard]] cuda::stream_ref named_here(cuda::stream_ref stream) const noexcept;
-
   unique_device_array array_;
   bool host_;
   process_stamp made_in_;
-  std::uint64_t made_on_;  ///< number of the thread
+  thread_stamp made_on_;
   std::atomic<std::int64_t> shares_{1};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events.hpp"
 #include "process.hpp"
+#include "thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/ordering.hpp>
@@ -42,7 +43,7 @@ class ordered_owner {
     // The default streams' handles mean those of the current device.
     auto device = 0;
     if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
-      if (event_.record(reader_) == cudaSuccess) {
+      if (event_.record(made_on_.named_here(reader_)) == cudaSuccess) {
         (void)cudaStreamWaitEvent(freed_.get(), *event_.handle());
       }
       (void)cudaSetDevice(device);
@@ -51,6 +52,7 @@ class ordered_owner {
   }
 
   detail::process_stamp made_in_;
+  detail::thread_stamp made_on_;
   detail::pooled_event event_;
   cuda::stream_ref freed_;
   cuda::stream_ref reader_;

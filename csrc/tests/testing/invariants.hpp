@@ -31,6 +31,7 @@ enum class invariant : std::int8_t {
   offsets_ascend,
   offsets_stay_within,
   child_ends_with_offsets,
+  elements_begin_at_their_head,
   null_rows_are_empty,
   fields_begin_at_their_head,
   fields_cover_the_struct,

@@ -6,6 +6,7 @@
 #include <cudf_arrow_bridge/stream.hpp>
 
 #include <optional>
+#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -47,6 +48,33 @@ TEST_F(array_streams, every_batch_is_ordered)
     auto found = rows{};
     for (auto const& part : seen) { found.insert(found.end(), part->begin(), part->end()); }
     EXPECT_EQ(found, values);
+  }
+}
+
+TEST_F(array_streams, batches_of_a_threads_default_stream_may_be_pulled_by_another_thread)
+{
+  for (auto const& type : {flat("int32"), flat("bool8")}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const consumer = lasting_stream{};
+      auto const values   = samples(type, 10, 0);
+      auto batches =
+        split(column(type, values, cudaStreamPerThread), cudaStreamPerThread).to_arrow();
+      auto found = std::vector<late_rows>{};
+      std::thread{[&] {
+        auto const before = sim::host_syncs_here();
+        auto reader       = array_stream_reader{batches.get()};
+        for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
+          auto imported = import(array.get(), reader.schema(), consumer.get());
+          found.push_back(read_later(imported.view(), type, consumer.get()));
+        }
+        EXPECT_EQ(sim::host_syncs_here(), before);
+      }}.join();
+      synchronize(consumer.get());
+      auto seen = rows{};
+      for (auto const& part : found) { seen.insert(seen.end(), part->begin(), part->end()); }
+      EXPECT_EQ(seen, values);
+    }
   }
 }
 

@@ -89,6 +89,22 @@ TEST_F(ordering, what_two_streams_read_is_freed_behind_both)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
+TEST_F(ordering, what_a_threads_default_stream_reads_may_be_freed_by_another_thread)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    auto const freed = sim::stream{};
+    auto seen        = 0;
+    auto memory      = on_stream(freed.get(), 7);
+    order_after(cudaStreamPerThread, freed.get());
+    enqueue(cudaStreamPerThread, [&seen, value = memory.get()] { seen = *value; });
+    auto owner = release_after(std::move(memory), freed.get(), cudaStreamPerThread);
+    std::thread{[&] { owner.reset(); }}.join();
+    sim::drain();
+    EXPECT_EQ(seen, 7);
+  }
+}
+
 TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
 {
   for (auto seed = 0U; seed < 100; ++seed) {

@@ -98,6 +98,10 @@ void walker::visit_strings(cudf::column_view const& column, std::string const& p
 void walker::visit_lists(cudf::column_view const& column, std::string const& path)
 {
   auto const elements = column.child(1);
+  expect(elements.offset() == 0,
+         invariant::elements_begin_at_their_head,
+         path + "[]",
+         "offset " + std::to_string(elements.offset()));
   if (check_offsets(column, path)) {
     auto const offsets = column.child(0);
     auto const last    = offsets.size() == 0 ? 0 : last_offset(offsets);

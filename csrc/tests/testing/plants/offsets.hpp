@@ -128,6 +128,15 @@ inline std::vector<plant> offsets_plants()
      integer_list,
      three_lists(),
      [](planted& it) { it.replace(0, std::vector<std::int32_t>{0, 1, 1, 2}); }},
+    {"ElementsWithAnOffset",
+     elements_begin_at_their_head,
+     "column[]",
+     integer_list,
+     three_lists(),
+     [](planted& it) {
+       it.replace(1, std::vector<std::int32_t>{0, 1, 2, 3});
+       it.change_child(1, [](parts& elements) { elements.offset = 1; });
+     }},
     {"ElementsOfNoLists",
      child_ends_with_offsets,
      "column",
