@@ -73,7 +73,9 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
  * @param owner Keeps the memory of `table` alive, as long as the source or any batch is
  * @param max_rows Rows of each batch but the last
  * @param options As in `to_arrow_device`
- * @param stream As in `to_arrow_device`; must outlive the source as well
+ * @param stream As in `to_arrow_device`; must outlive the source as well. The per-thread default
+ *   stream is that of the calling thread: for batches that another one asks for the legacy default
+ *   stream stands in, which comes after it
  * @param mr As in `to_arrow_device`
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> slices(
