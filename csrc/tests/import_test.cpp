@@ -120,6 +120,26 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                             ::testing::Values(0, 30, 100)),
                          case_name);
 
+TEST(ImportOfASlice, LooksUpNothingForTheRowsBefore)
+{
+  auto const views = as(cudf::type_id::STRING, "string_view", "vu");
+  for (auto const& type : {views, struct_of({flat("int8"), views}), fixed_list_of(views, 1)}) {
+    SCOPED_TRACE(type.name);
+    auto const values = samples(type, 40, 30);
+    tracked source{produce(type, values, slices_of({{3, 0}, {}}, true))};
+    auto* level = &source.array->array;
+    for (;; level = level->children[level->n_children - 1]) {
+      auto* mask = static_cast<std::uint8_t*>(const_cast<void*>(level->buffers[0]));
+      if (mask != nullptr) { mask[0] |= 7; }
+      if (level->n_children == 0) { break; }
+    }
+    // Views of buffers that are not there.
+    auto* view = static_cast<std::int32_t*>(const_cast<void*>(level->buffers[1]));
+    std::fill_n(view, 3 * 4, 100);
+    expect_rows(import_array(type, source.array).view(), type, values);
+  }
+}
+
 // -- addresses ---------------------------------------------------------------------------------
 
 std::byte const* bytes_of(void const* pointer) { return static_cast<std::byte const*>(pointer); }
@@ -173,26 +193,6 @@ TEST(ImportAddresses, WithoutAMaskNothingIsKeptBeforeTheSlice)
   auto const column = import_array(type, source.array);
   EXPECT_EQ(column.view().offset(), 0);
   EXPECT_EQ(column.view().head<std::byte>(), data + 33 * 4);
-}
-
-TEST(ImportOfASlice, LooksUpNothingForTheRowsBefore)
-{
-  auto const views = as(cudf::type_id::STRING, "string_view", "vu");
-  for (auto const& type : {views, struct_of({flat("int8"), views}), fixed_list_of(views, 1)}) {
-    SCOPED_TRACE(type.name);
-    auto const values = samples(type, 40, 30);
-    tracked source{produce(type, values, slices_of({{3, 0}, {}}, true))};
-    auto* level = &source.array->array;
-    for (;; level = level->children[level->n_children - 1]) {
-      auto* mask = static_cast<std::uint8_t*>(const_cast<void*>(level->buffers[0]));
-      if (mask != nullptr) { mask[0] |= 7; }
-      if (level->n_children == 0) { break; }
-    }
-    // Views of buffers that are not there.
-    auto* view = static_cast<std::int32_t*>(const_cast<void*>(level->buffers[1]));
-    std::fill_n(view, 3 * 4, 100);
-    expect_rows(import_array(type, source.array).view(), type, values);
-  }
 }
 
 TEST(ImportAddresses, AMaskWithoutNullsIsLeftOut)

@@ -22,6 +22,27 @@ class array_streams : public bridge_test {
     return device_array_stream{
       slices(view, make_schema(view, {}), std::move(owner), batch_rows, {}, stream, pool_)};
   }
+
+  /// Imports all batches and has a kernel read each.
+  std::vector<late_rows> read_all(unique_device_array_stream& batches,
+                                  shape const& type,
+                                  cudaStream_t stream)
+  {
+    auto result = std::vector<late_rows>{};
+    auto reader = array_stream_reader{batches.get()};
+    for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
+      result.push_back(
+        read_later(import(array.get(), reader.schema(), stream).view(), type, stream));
+    }
+    return result;
+  }
+
+  static rows joined(std::vector<late_rows> const& parts)
+  {
+    auto result = rows{};
+    for (auto const& part : parts) { result.insert(result.end(), part->begin(), part->end()); }
+    return result;
+  }
 };
 
 cudaEvent_t event_of(unique_device_array const& array)
@@ -37,17 +58,10 @@ TEST_F(array_streams, every_batch_is_ordered)
     auto const values   = samples(type, 10, 0);
     auto const before   = sim::host_syncs_here();
     auto batches        = split(column(type, values, stream.get()), stream.get()).to_arrow();
-    auto reader         = array_stream_reader{batches.get()};
-    auto seen           = std::vector<late_rows>{};
-    for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
-      auto imported = import(array.get(), reader.schema(), consumer.get());
-      seen.push_back(read_later(imported.view(), type, consumer.get()));
-    }
+    auto const seen     = read_all(batches, type, consumer.get());
     EXPECT_EQ(sim::host_syncs_here(), before);
     synchronize(consumer.get());
-    auto found = rows{};
-    for (auto const& part : seen) { found.insert(found.end(), part->begin(), part->end()); }
-    EXPECT_EQ(found, values);
+    EXPECT_EQ(joined(seen), values);
   }
 }
 
@@ -60,20 +74,14 @@ TEST_F(array_streams, batches_of_a_threads_default_stream_may_be_pulled_by_anoth
       auto const values   = samples(type, 10, 0);
       auto batches =
         split(column(type, values, cudaStreamPerThread), cudaStreamPerThread).to_arrow();
-      auto found = std::vector<late_rows>{};
+      auto seen = std::vector<late_rows>{};
       std::thread{[&] {
         auto const before = sim::host_syncs_here();
-        auto reader       = array_stream_reader{batches.get()};
-        for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
-          auto imported = import(array.get(), reader.schema(), consumer.get());
-          found.push_back(read_later(imported.view(), type, consumer.get()));
-        }
+        seen              = read_all(batches, type, consumer.get());
         EXPECT_EQ(sim::host_syncs_here(), before);
       }}.join();
       synchronize(consumer.get());
-      auto seen = rows{};
-      for (auto const& part : found) { seen.insert(seen.end(), part->begin(), part->end()); }
-      EXPECT_EQ(seen, values);
+      EXPECT_EQ(joined(seen), values);
     }
   }
 }

@@ -20,6 +20,37 @@ void forget_null_counts(ArrowArray& array)
   if (array.dictionary != nullptr) { forget_null_counts(*array.dictionary); }
 }
 
+/// Two lists on a device, whose nulls nobody has counted, over memory that outlives them.
+struct two_lists {
+  two_lists(std::array<void const*, 2> of_lists,
+            std::vector<void const*> of_elements,
+            std::int64_t num_elements)
+    : list_buffers{of_lists}, element_buffers{std::move(of_elements)}
+  {
+    elements.length        = num_elements;
+    elements.null_count    = -1;
+    elements.n_buffers     = std::ssize(element_buffers);
+    elements.buffers       = element_buffers.data();
+    elements.release       = [](ArrowArray* self) { self->release = nullptr; };
+    lists.device_type      = ARROW_DEVICE_CUDA;
+    lists.array            = elements;
+    lists.array.length     = 2;
+    lists.array.n_buffers  = 2;
+    lists.array.buffers    = list_buffers.data();
+    lists.array.n_children = 1;
+    lists.array.children   = &child;
+  }
+
+  two_lists(two_lists const&)            = delete;
+  two_lists& operator=(two_lists const&) = delete;
+
+  std::array<void const*, 2> list_buffers;
+  std::vector<void const*> element_buffers;
+  ArrowArray elements{};
+  ArrowArray* child{&elements};
+  ArrowDeviceArray lists{};
+};
+
 class survey : public bridge_test {
  protected:
   /// A table whose columns kernels fill late, exported on the stream that they run on.
@@ -233,25 +264,9 @@ TEST_F(survey, elements_that_nobody_refers_to_are_not_rewritten)
       *valid     = 0b10;
       offsets[4] = 3;
     });
-    auto const element_buffers = std::array<void const*, 3>{memory, offsets + 3, memory};
-    auto const list_buffers    = std::array<void const*, 2>{valid, offsets};
-    auto elements              = ArrowArray{};
-    elements.length            = 1;
-    elements.null_count        = 1;
-    elements.n_buffers         = 3;
-    elements.buffers           = const_cast<void const**>(element_buffers.data());
-    elements.release           = [](ArrowArray* self) { self->release = nullptr; };
-    auto children              = std::array{&elements};
-    auto lists                 = ArrowDeviceArray{};
-    lists.device_type          = ARROW_DEVICE_CUDA;
-    lists.array                = elements;
-    lists.array.length         = 2;
-    lists.array.n_buffers      = 2;
-    lists.array.buffers        = const_cast<void const**>(list_buffers.data());
-    lists.array.n_children     = 1;
-    lists.array.children       = children.data();
-    auto const before          = sim::host_syncs_here();
-    auto imported              = import(&lists, *make_schema(type).get(), stream.get());
+    auto source       = two_lists{{valid, offsets}, {memory, offsets + 3, memory}, 1};
+    auto const before = sim::host_syncs_here();
+    auto imported     = import(&source.lists, *make_schema(type).get(), stream.get());
     EXPECT_EQ(sim::host_syncs_here() - before, 1U);
     auto const seen = read_later(imported.view(), type, stream.get());
     imported.storage.reset();
@@ -285,25 +300,10 @@ TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
       return reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(memory) -
                                            static_cast<std::uintptr_t>(bytes));
     };
-    auto element_buffers   = std::array<void const*, 2>{base(mask, far / 8), base(values, far * 4)};
-    auto list_buffers      = std::array<void const*, 2>{nullptr, offsets};
-    auto elements          = ArrowArray{};
-    elements.length        = far + 5;
-    elements.null_count    = -1;
-    elements.n_buffers     = 2;
-    elements.buffers       = element_buffers.data();
-    elements.release       = [](ArrowArray* self) { self->release = nullptr; };
-    auto children          = std::array{&elements};
-    auto lists             = ArrowDeviceArray{};
-    lists.device_type      = ARROW_DEVICE_CUDA;
-    lists.array            = elements;
-    lists.array.length     = 2;
-    lists.array.null_count = 0;
-    lists.array.buffers    = list_buffers.data();
-    lists.array.n_children = 1;
-    lists.array.children   = children.data();
-    auto imported          = import(&lists, *make_schema(type).get(), stream.get());
-    auto const seen        = read_later(imported.view(), type, stream.get());
+    auto source =
+      two_lists{{nullptr, offsets}, {base(mask, far / 8), base(values, far * 4)}, far + 5};
+    auto imported   = import(&source.lists, *make_schema(type).get(), stream.get());
+    auto const seen = read_later(imported.view(), type, stream.get());
     imported.storage.reset();
     synchronize(stream.get());
     EXPECT_EQ(
