@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns and tables of pylibcudf to Arrow device arrays."""
 
-from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
@@ -23,7 +22,7 @@ from cudf_arrow_bridge._core cimport (
     unique_device_array,
 )
 from cudf_arrow_bridge._interpreter cimport share_object
-from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
+from cudf_arrow_bridge._resources cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._schema cimport (
     Schema,
     requested_from_capsule,
@@ -66,7 +65,7 @@ cdef class ExportedArray:
 
     def to_host(self, stream):
         """Bring this level and all below to host memory; wait for that."""
-        cdef stream_ref c_stream = stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+        cdef stream_ref c_stream = stream_of(stream)
         cdef _core.device_array array
         with nogil:
             array = self.array.to_host(c_stream)
@@ -155,7 +154,7 @@ cdef class ExportCall:
         mr = resolve_resource(None)
         self.options.compact = how.compact
         self.options.managed_as_cuda = how.managed_as_cuda
-        self.stream = stream_ref(<cudaStream_t><uintptr_t>how.stream.handle)
+        self.stream = stream_of(how.stream)
         self.resource = resource_of(mr)
         # The stream and the resource are in use as long as what they were used for.
         self.owner = share_object((columns, parts.owners, mr, how.stream))

@@ -1,9 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from libcpp.memory cimport unique_ptr
+from libcpp.memory cimport shared_ptr, unique_ptr
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.types cimport size_type
+from rmm.librmm.cuda_stream_ref cimport stream_ref
 
 
-cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, tuple kept)
+cdef class ImportPlace:
+    cdef object mr
+    cdef object freed_on
+    cdef object read_on
+    cdef stream_ref stream
+    cdef stream_ref reader
+
+    cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void]) except *
+
+
+cdef Column wrap_column(
+    unique_ptr[column] storage, size_type offset, size_type size, ImportPlace place
+)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow device arrays to columns and tables of pylibcudf."""
 
-from cuda.bindings.cyruntime cimport cudaStream_t
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
@@ -10,7 +9,6 @@ from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column, column_contents
 from pylibcudf.libcudf.types cimport data_type, size_type
 from pylibcudf.types cimport DataType
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
@@ -19,32 +17,45 @@ from cudf_arrow_bridge._core cimport unique_schema
 from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
 from cudf_arrow_bridge._columns cimport Span
 from cudf_arrow_bridge._interpreter cimport drop_share
-from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
+from cudf_arrow_bridge._resources cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._schema cimport Schema
 
 ctypedef const void const_void
 
 
-cdef stream_ref stream_of(object stream) except *:
-    return stream_ref(<cudaStream_t><uintptr_t>stream.handle)
+cdef class ImportPlace:
+    """Where the buffers of an import are allocated, freed and read; they keep it alive.
 
-
-cdef shared_ptr[const void] released_in_order(shared_ptr[const void] owner, tuple kept) except *:
-    """Have an owner wait, once it goes, for the work of all streams that read what it owns.
-
-    `kept` is that of `ImportCall`.
+    Parameters
+    ----------
+    mr
+        The resource that they are of.
+    stream
+        The stream that they are freed on.
+    reader
+        Another stream that reads them, or None.
     """
-    _, stream, reader = kept
-    if reader is None or owner.get() == NULL:
-        return owner
-    return _core.release_after(move(owner), stream_of(stream), stream_of(reader))
+
+    def __cinit__(self, mr, stream, reader):
+        self.mr = mr
+        self.freed_on = stream
+        self.read_on = reader
+        # Named now: on another thread these may be other streams.
+        self.stream = stream_of(stream)
+        self.reader = self.stream if reader is None else stream_of(reader)
+
+    cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void] owner) except *:
+        """Have an owner wait, once it goes, for the work of all streams that read what it owns."""
+        if owner.get() == NULL:
+            return owner
+        return _core.release_after(move(owner), self.stream, self.reader)
 
 
 cdef class Lender:
     """A producer's memory that columns borrow: released when the last of them is gone."""
 
     cdef shared_ptr[const void] owner
-    cdef object kept
+    cdef ImportPlace place
 
     def __dealloc__(self):
         drop_share(self.owner)
@@ -65,7 +76,7 @@ cdef class ImportedSpan(Span):
             drop_share(self.owner)
 
 
-cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, tuple kept):
+cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportPlace place):
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
     cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
@@ -73,8 +84,8 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, tuple kept):
     self.size = buffer.get().size()
     cdef shared_ptr[device_buffer] owner
     owner.reset(buffer.release())
-    self.owner = released_in_order(static_pointer_cast[const_void, device_buffer](owner), kept)
-    self.kept = kept
+    self.owner = place.released_in_order(static_pointer_cast[const_void, device_buffer](owner))
+    self.kept = place
     return self
 
 
@@ -101,7 +112,9 @@ cdef DataType wrap_type(data_type c_type):
     return dtype
 
 
-cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type size, tuple kept):
+cdef Column wrap_column(
+    unique_ptr[column] storage, size_type offset, size_type size, ImportPlace place
+):
     # Filled in rather than called: the constructor would check again what C++ vouches for.
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(storage.get().type())
@@ -109,13 +122,13 @@ cdef Column wrap_column(unique_ptr[column] storage, size_type offset, size_type 
     self._offset = offset
     self._null_count = storage.get().null_count()
     cdef column_contents contents = storage.get().release()
-    self._data = wrap_buffer(move(contents.data), kept)
-    self._mask = wrap_buffer(move(contents.null_mask), kept)
+    self._data = wrap_buffer(move(contents.data), place)
+    self._mask = wrap_buffer(move(contents.null_mask), place)
     self._children = []
     cdef size_type i, child_size
     for i in range(<size_type>contents.children.size()):
         child_size = contents.children[i].get().size()
-        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, kept))
+        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, place))
     self._num_children = <size_type>contents.children.size()
     return self
 
@@ -145,12 +158,12 @@ cdef Column wrap_offsets(_core.borrowed_column& borrowed, Lender lender):
     return self
 
 
-cdef list wrap_columns(_core.borrowed_table& table, tuple kept):
+cdef list wrap_columns(_core.borrowed_table& table, ImportPlace place):
     cdef Lender lender = Lender.__new__(Lender)
     cdef _core.borrowed_column* found
     cdef size_t i
-    lender.owner = released_in_order(move(table.owner), kept)
-    lender.kept = kept
+    lender.owner = place.released_in_order(move(table.owner))
+    lender.place = place
     columns = []
     for i in range(table.columns.size()):
         found = &table.columns[i]
@@ -162,33 +175,27 @@ cdef list wrap_columns(_core.borrowed_table& table, tuple kept):
                     move(found.imported.storage),
                     found.imported.offset,
                     found.imported.size,
-                    kept,
+                    place,
                 )
             )
     return columns
 
 
 cdef class ImportCall:
-    """What an import is called with, as C++ takes it.
-
-    The stream, the resource and the stream of other readers, or None, are to be kept alive as long
-    as any buffer of the result is.
-    """
+    """What an import is called with, as C++ takes it."""
 
     cdef _core.import_options options
-    cdef stream_ref stream
     cdef device_async_resource_ref resource
-    cdef tuple kept
+    cdef ImportPlace place
 
     def __cinit__(self, stream, mr, object options):
         self.options.copy = options.copy
         self.options.sanitize = options.sanitize
         if options.validate == "full":
             self.options.validate = _core.validation.full
-        self.stream = stream_of(stream)
         mr = resolve_resource(mr)
         self.resource = resource_of(mr)
-        self.kept = (mr, stream, options.reader)
+        self.place = ImportPlace(mr, stream, options.reader)
 
 
 def import_column(schema, array, stream, mr, object options):
@@ -200,10 +207,10 @@ def import_column(schema, array, stream, mr, object options):
     with nogil:
         imported = move(
             _core.from_arrow_device_column(
-                dereference(c_schema), c_array, call.options, call.stream, call.resource
+                dereference(c_schema), c_array, call.options, call.place.stream, call.resource
             )
         )
-    return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
+    return wrap_column(move(imported.storage), imported.offset, imported.size, call.place)
 
 
 def import_table(schema, array, stream, mr, object options):
@@ -215,10 +222,10 @@ def import_table(schema, array, stream, mr, object options):
     with nogil:
         imported = move(
             _core.borrow_arrow_device_table(
-                dereference(c_schema), c_array, call.options, call.stream, call.resource
+                dereference(c_schema), c_array, call.options, call.place.stream, call.resource
             )
         )
-    return wrap_columns(imported, call.kept), imported.num_rows
+    return wrap_columns(imported, call.place), imported.num_rows
 
 
 cdef class ArrayImporter:
@@ -241,9 +248,11 @@ cdef class ArrayImporter:
         cdef _core.imported_column imported
         with nogil:
             imported = move(
-                self.importer.get().column(c_array, call.options, call.stream, call.resource)
+                self.importer.get().column(
+                    c_array, call.options, call.place.stream, call.resource
+                )
             )
-        return wrap_column(move(imported.storage), imported.offset, imported.size, call.kept)
+        return wrap_column(move(imported.storage), imported.offset, imported.size, call.place)
 
     def import_table(self, array):
         """Import a struct array, likewise."""
@@ -252,6 +261,8 @@ cdef class ArrayImporter:
         cdef _core.borrowed_table imported
         with nogil:
             imported = move(
-                self.importer.get().borrow_table(c_array, call.options, call.stream, call.resource)
+                self.importer.get().borrow_table(
+                    c_array, call.options, call.place.stream, call.resource
+                )
             )
-        return wrap_columns(imported, call.kept), imported.num_rows
+        return wrap_columns(imported, call.place), imported.num_rows

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory resources: what `mr=` stands for."""
+"""Memory resources and streams, as C++ takes them."""
 
+from cuda.bindings.cyruntime cimport cudaStream_t
+from libc.stdint cimport uintptr_t
+from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_device_resource
 
@@ -22,3 +25,9 @@ cdef device_async_resource_ref resource_of(object resolved) except *:
     if resolved is None:
         return _core.host_memory_resource()
     return (<DeviceMemoryResource?>resolved).get_mr()
+
+
+cdef stream_ref stream_of(object stream) except *:
+    """Return what C++ takes for a `Stream`, named on this thread; None: the default one."""
+    handle = 0 if stream is None else stream.handle
+    return stream_ref(<cudaStream_t><uintptr_t>handle)

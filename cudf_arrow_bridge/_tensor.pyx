@@ -28,9 +28,9 @@ from cudf_arrow_bridge._core cimport (
     shared_tensor,
     tensor_view,
 )
-from cudf_arrow_bridge._import cimport wrap_column
+from cudf_arrow_bridge._import cimport ImportPlace, wrap_column
 from cudf_arrow_bridge._interpreter cimport share_object
-from cudf_arrow_bridge._resources cimport resolve_resource, resource_of
+from cudf_arrow_bridge._resources cimport resolve_resource, resource_of, stream_of
 
 
 cdef const char* UNVERSIONED = "dltensor"
@@ -69,11 +69,6 @@ cdef copy_policy policy_of(object copy) except *:
     if copy is None:
         return copy_policy.if_needed
     return copy_policy.always if copy else copy_policy.never
-
-
-cdef stream_ref stream_of(object stream) except *:
-    handle = 0 if stream is None else stream.handle
-    return stream_ref(<cudaStream_t><uintptr_t>handle)
 
 
 cdef class Tensor:
@@ -187,7 +182,7 @@ cdef object import_view(
         imported = move(
             _core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
         )
-    cdef tuple kept = (mr, stream, reader)
+    cdef ImportPlace place = ImportPlace(mr, stream, reader)
     cdef size_t i
     columns = []
     for i in range(imported.table.columns.size()):
@@ -196,7 +191,7 @@ cdef object import_view(
                 move(imported.table.columns[i].storage),
                 imported.table.columns[i].offset,
                 imported.table.columns[i].size,
-                kept,
+                place,
             )
         )
     return columns, imported.table.num_rows, imported.is_table

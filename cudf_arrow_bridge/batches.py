@@ -9,12 +9,13 @@ from typing import Any
 
 import pylibcudf as plc
 
+from ._ordering import order_after
 from .empty import empty
 from .exporting import is_cudf
 from .incoming_stream import IncomingStream, open_stream, speaks_stream
 from .residency import has_gpu
 from .sources import speaks_array
-from .streams import Stream
+from .streams import CUDF_HANDLE, LEGACY_HANDLE, PER_THREAD_HANDLE, Stream
 
 __all__ = ["pieces"]
 
@@ -27,7 +28,7 @@ def pieces(source: Any, stream: Stream) -> Iterator[Any]:
     source
         As in `to_arrow_device_stream`.
     stream
-        Where a file is read.
+        What is exported on: put behind what is made here, row groups of files and partitions.
 
     Raises
     ------
@@ -63,8 +64,17 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
     for partition in found() if callable(found) else found:
         computed = partition.compute() if hasattr(partition, "compute") else partition
         del partition
+        # Any threads may have computed it, each on a default stream of its own.
+        on_each = CUDF_HANDLE == PER_THREAD_HANDLE
+        _order(stream, LEGACY_HANDLE if on_each else CUDF_HANDLE)
         yield from pieces(computed, stream)
         del computed
+
+
+def _order(stream: Stream, made_on: int) -> None:
+    """Let what comes next on a stream see what cuDF made on another one."""
+    if stream.handle != made_on:
+        order_after(stream.handle, made_on)
 
 
 def _arrays(stream: IncomingStream) -> Iterator[Any]:
@@ -78,15 +88,18 @@ def _arrays(stream: IncomingStream) -> Iterator[Any]:
 
 
 def _row_groups(path: str, stream: Stream) -> Iterator[Any]:
-    return _row_groups_on_gpu(path) if has_gpu() else _row_groups_on_host(path)
+    return _row_groups_on_gpu(path, stream) if has_gpu() else _row_groups_on_host(path)
 
 
-def _row_groups_on_gpu(path: str) -> Iterator[Any]:
+def _row_groups_on_gpu(path: str, stream: Stream) -> Iterator[Any]:
     import cudf
     import pyarrow.parquet as pq
 
     for group in range(pq.read_metadata(path).num_row_groups):
-        yield cudf.read_parquet(path, row_groups=[[group]])
+        made = cudf.read_parquet(path, row_groups=[[group]])
+        _order(stream, CUDF_HANDLE)
+        yield made
+        del made
 
 
 def _row_groups_on_host(path: str) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._ordering import order_after
-from .streams import CUDF_STREAM, Stream, resolve_stream
+from .streams import Stream, resolve_stream
 
 __all__ = ["ImportStreams"]
 
@@ -49,7 +49,7 @@ class ImportStreams:
         if to not in ("cudf", "pylibcudf"):
             raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
         arrival = resolve_stream(stream)
-        return cls(arrival, CUDF_STREAM if to == "cudf" else arrival)
+        return cls(arrival, resolve_stream(None) if to == "cudf" else arrival)
 
     @property
     def reader(self) -> Stream | None:

@@ -49,7 +49,8 @@ def to_arrow_device_stream(
         The Arrow schema that all batches must have, needed where there may be none. None: that of
         the first batch.
     stream : optional
-        The stream that the data is made on, as in `to_arrow_device`.
+        The stream that the data is made on, as in `to_arrow_device`. What is computed or read here
+        is made on cuDF's default stream, which this one is put behind.
     preserve_index, compact, device_type : optional
         As in `to_arrow_device`, for each object.
 

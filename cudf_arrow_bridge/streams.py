@@ -3,13 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
 from typing import Any
 
 import numpy as np
 from pylibcudf.utils import CUDF_DEFAULT_STREAM  # type: ignore[attr-defined]  # not in its stub
 
-__all__ = ["CUDF_STREAM", "Stream", "resolve_stream", "stream_handle"]
+__all__ = [
+    "CUDF_HANDLE",
+    "LEGACY_HANDLE",
+    "PER_THREAD_HANDLE",
+    "Stream",
+    "resolve_stream",
+    "stream_handle",
+]
+
+#: The legacy default stream, which comes after the per-thread ones of all threads.
+LEGACY_HANDLE = 1
+#: The per-thread default stream: another stream on each thread.
+PER_THREAD_HANDLE = 2
+#: cuDF's default stream, which it chooses when it is loaded and computes on.
+CUDF_HANDLE: int = CUDF_DEFAULT_STREAM.__cuda_stream__()[1]
 
 
 def stream_handle(stream: Any) -> int:
@@ -35,7 +49,7 @@ def stream_handle(stream: Any) -> int:
         If the handle is negative, which means something to DLPack alone.
     """
     if stream is None:
-        return CUDF_STREAM.handle
+        return CUDF_HANDLE
     handle = _handle_of(stream)
     if handle < 0:
         raise ValueError(
@@ -63,31 +77,51 @@ def _handle_of(stream: Any) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A stream as the bridge passes it on.
+class _Thread(threading.local):
+    """Tells threads apart: unlike its number, the stamp of one that is gone is not used again."""
 
-    Attributes
+    def __init__(self) -> None:
+        self.stamp = object()
+
+
+_this_thread = _Thread()
+
+
+class Stream:
+    """A stream as the bridge passes it on, or keeps it for later.
+
+    Parameters
     ----------
     handle
-        The value of the ``cudaStream_t``.
+        The value of the ``cudaStream_t`` on this thread.
     owner
         What was given for it, kept alive for as long as anything may be enqueued on it or freed on
         it: until the last buffer that came of the call is gone.
     """
 
-    handle: int
-    owner: Any
+    __slots__ = ("_handle", "_made_on", "owner")
+
+    def __init__(self, handle: int, owner: Any) -> None:
+        self._handle = handle
+        self._made_on = _this_thread.stamp if handle == PER_THREAD_HANDLE else None
+        self.owner = owner
+
+    @property
+    def handle(self) -> int:
+        """The value of a ``cudaStream_t`` that comes after the stream's work.
+
+        It is the stream's own but for the per-thread default stream of another thread than the one
+        that asks, which that cannot name: there the legacy default stream's.
+        """
+        if self._made_on is None or self._made_on is _this_thread.stamp:
+            return self._handle
+        return LEGACY_HANDLE
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Follow the protocol by which pylibcudf takes streams."""
         return (0, self.handle)
 
 
-#: cuDF's default stream, which it chooses when it is loaded and computes on.
-CUDF_STREAM = Stream(CUDF_DEFAULT_STREAM.__cuda_stream__()[1], None)
-
-
 def resolve_stream(stream: Any) -> Stream:
-    """Resolve whatever names a stream; see `stream_handle`."""
-    return CUDF_STREAM if stream is None else Stream(stream_handle(stream), stream)
+    """Resolve whatever names a stream on this thread; see `stream_handle`."""
+    return Stream(stream_handle(stream), stream)

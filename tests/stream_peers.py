@@ -176,3 +176,25 @@ class StreamProducer:
         ):
             setattr(struct, name, ctypes.cast(callback, c_void_p).value)
         return capsule
+
+
+class Lazy:
+    """One partition of dask-cudf."""
+
+    def __init__(self, made, frame):
+        self._made, self._frame = made, frame
+
+    def compute(self):
+        self._made.append(self._frame)
+        return self._frame
+
+
+class Delayed:
+    """The part of a dask collection that matters here."""
+
+    def __init__(self, frames):
+        self.made = []
+        self._frames = frames
+
+    def to_delayed(self):
+        return [Lazy(self.made, frame) for frame in self._frames]

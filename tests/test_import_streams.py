@@ -9,14 +9,13 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge import import_streams
-from cudf_arrow_bridge.streams import CUDF_STREAM, resolve_stream, stream_handle
+from cudf_arrow_bridge.streams import CUDF_HANDLE, resolve_stream, stream_handle
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
 
 BATCH = pa.record_batch({"a": [1, 2], "day": pa.array([0, 1], pa.date32())})
 #: A stream of the caller's, as a handle.
 OTHER = 0x5150
-CUDF = CUDF_STREAM.handle
 
 
 @pytest.fixture
@@ -41,27 +40,27 @@ IMPORTS = {
 def test_cudf_computes_behind_the_stream_of_the_import(name, orders):
     IMPORTS[name](stream=OTHER)
     # First what arrived, for cuDF's stream; then what was made there, for the caller's.
-    assert orders == [(CUDF, OTHER), (OTHER, CUDF)]
+    assert orders == [(CUDF_HANDLE, OTHER), (OTHER, CUDF_HANDLE)]
 
 
 def test_each_batch_is_ordered(orders):
     bridge.from_arrow_device_stream([BATCH, BATCH, BATCH], stream=OTHER)
     *arrived, made = orders
-    assert arrived[:3] == [(CUDF, OTHER)] * 3
-    assert made == (OTHER, CUDF)
+    assert arrived[:3] == [(CUDF_HANDLE, OTHER)] * 3
+    assert made == (OTHER, CUDF_HANDLE)
 
 
 @pytest.mark.parametrize("name", IMPORTS)
 def test_one_stream_needs_no_order(name, orders):
     IMPORTS[name]()
-    IMPORTS[name](stream=CUDF_STREAM)
-    IMPORTS[name](stream=CUDF)
+    IMPORTS[name](stream=resolve_stream(None))
+    IMPORTS[name](stream=CUDF_HANDLE)
     IMPORTS[name](stream=OTHER, to="pylibcudf")
     assert orders == []
 
 
 def test_without_a_gpu_there_is_nothing_to_order():
-    import_streams.order_after(OTHER, CUDF)
+    import_streams.order_after(OTHER, CUDF_HANDLE)
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.intp])

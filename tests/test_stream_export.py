@@ -16,7 +16,7 @@ import pytest
 from arrow_cpp import reader_of
 from host import to_plc
 from samples import TYPES, values
-from stream_peers import Consumer, StreamOnly
+from stream_peers import Consumer, Delayed, StreamOnly
 
 import cudf_arrow_bridge as bridge
 
@@ -256,28 +256,6 @@ def test_what_a_consumer_took_outlives_the_release():
     reader = pa.RecordBatchReader.from_stream(StreamOnly(stream))
     stream.release()
     assert reader.read_all().to_pylist() == BATCH.to_pylist()
-
-
-class Lazy:
-    """One partition of dask-cudf."""
-
-    def __init__(self, made, frame):
-        self._made, self._frame = made, frame
-
-    def compute(self):
-        self._made.append(self._frame)
-        return self._frame
-
-
-class Delayed:
-    """The part of a dask collection that matters here."""
-
-    def __init__(self, frames):
-        self.made = []
-        self._frames = frames
-
-    def to_delayed(self):
-        return [Lazy(self.made, frame) for frame in self._frames]
 
 
 class Partitioned:

@@ -19,11 +19,12 @@ array_tree::array_tree(std::size_t num_nodes)
 array_tree::~array_tree()
 {
   if (!on_thread_stream || !ready.is_usable()) { return; }
-  // What goes now is freed on this thread's default stream, which may be another one than those
-  // that it was made on and that may not have got there.
-  auto const guard = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
-  if (cudaStreamWaitEvent(cudaStreamPerThread, *ready.handle()) != cudaSuccess) {
-    (void)ready.wait();
+  // What goes now is freed on this thread's default stream, which may be another one than that
+  // which made it and may have gone on reading what it owns.
+  auto const guard   = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
+  auto const made_on = made_on_.named_here(cuda::stream_ref{cudaStreamPerThread});
+  if (ready.order(cuda::stream_ref{cudaStreamPerThread}, made_on) != cudaSuccess) {
+    (void)synchronize(made_on);
     (void)cudaGetLastError();
   }
 }

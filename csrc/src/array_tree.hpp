@@ -4,6 +4,7 @@
 #include "array_layout.hpp"
 #include "events.hpp"
 #include "struct_block.hpp"
+#include "thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
@@ -98,6 +99,7 @@ struct array_tree {
                                       std::size_t node);
 
  private:
+  thread_stamp made_on_;
   std::unique_ptr<std::byte[]> memory_;  ///< of the nodes, then of `first_export_`
   std::size_t capacity_;
   std::vector<std::unique_ptr<void const*[]>> view_buffers_;  ///< of all nodes

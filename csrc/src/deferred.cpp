@@ -36,7 +36,7 @@ void deferred::pass(cuda::stream_ref stream) noexcept
   }();
   if (status == cudaSuccess) { return; }
   // Without an event to wait for later, wait here.
-  (void)cudaStreamSynchronize(stream.get());
+  (void)synchronize(stream);
   (void)cudaGetLastError();
 }
 

@@ -95,6 +95,17 @@ pooled_event::~pooled_event()
   if (is_usable()) { event_pool::instance().give_back(device_, event_); }
 }
 
+cudaError_t synchronize(cuda::stream_ref stream) noexcept
+{
+  auto launched = cudaSuccess;
+  if (stream.get() == cudaStream_t{} || stream.get() == cudaStreamLegacy) {
+    // It is what is enqueued on the legacy default stream that comes after other streams' work.
+    launched = cudaLaunchHostFunc(stream.get(), [](void*) {}, nullptr);
+  }
+  auto const status = cudaStreamSynchronize(stream.get());
+  return status == cudaSuccess ? launched : status;
+}
+
 std::size_t events_on_loan() noexcept { return event_pool::instance().on_loan(); }
 
 }  // namespace cudf_arrow_bridge::detail

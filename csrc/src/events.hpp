@@ -49,6 +49,17 @@ class pooled_event {
   [[nodiscard]] cudaError_t record(cuda::stream_ref stream) const noexcept
   { return cudaEventRecord(event_, stream.get()); }
 
+  /**
+   * @brief Makes what is enqueued on `later` from now on wait for the work that `earlier` has.
+   *
+   * Both streams must be of the event's device.
+   */
+  [[nodiscard]] cudaError_t order(cuda::stream_ref later, cuda::stream_ref earlier) const noexcept
+  {
+    auto const status = record(earlier);
+    return status == cudaSuccess ? cudaStreamWaitEvent(later.get(), event_) : status;
+  }
+
   /// Blocks the calling thread until the recorded work is done.
   [[nodiscard]] cudaError_t wait() const noexcept { return cudaEventSynchronize(event_); }
 
@@ -59,6 +70,9 @@ class pooled_event {
   int device_{-1};
   process_stamp made_in_;
 };
+
+/// Blocks the calling thread until the work enqueued on `stream`, and all it comes after, is done.
+cudaError_t synchronize(cuda::stream_ref stream) noexcept;
 
 /// @return Events that this process made and that are not in its pool, for tests that look for
 /// leaks

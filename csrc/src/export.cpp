@@ -82,7 +82,7 @@ device_array build_tree(std::span<cudf::column_view const> columns,
   auto const guard = on_device(tree->location);
   auto const where = placement{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
-  if (host && shares_pageable_memory()) { RMM_CUDA_TRY(cudaStreamSynchronize(stream.get())); }
+  if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
   add(array_builder{*tree, schema, options, where});
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;

@@ -43,9 +43,7 @@ class ordered_owner {
     // The default streams' handles mean those of the current device.
     auto device = 0;
     if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
-      if (event_.record(made_on_.named_here(reader_)) == cudaSuccess) {
-        (void)cudaStreamWaitEvent(freed_.get(), *event_.handle());
-      }
+      (void)event_.order(freed_, made_on_.named_here(reader_));
       (void)cudaSetDevice(device);
     }
     (void)cudaGetLastError();
@@ -65,15 +63,15 @@ void order_after(cuda::stream_ref later, cuda::stream_ref earlier)
 {
   if (!has_gpu()) { return; }
   auto const event = detail::pooled_event::acquire();
-  RMM_CUDA_TRY(event.record(earlier));
-  RMM_CUDA_TRY(cudaStreamWaitEvent(later.get(), *event.handle()));
+  RMM_CUDA_TRY(event.order(later, earlier));
 }
 
 std::shared_ptr<void const> release_after(std::shared_ptr<void const> owner,
                                           cuda::stream_ref freed,
                                           cuda::stream_ref reader)
 {
-  if (!has_gpu()) { return owner; }
+  auto const one_stream = freed == reader && freed.get() != cudaStreamPerThread;
+  if (one_stream || !has_gpu()) { return owner; }
   return std::make_shared<ordered_owner const>(std::move(owner), freed, reader);
 }
 

@@ -220,8 +220,11 @@ class tensor_array {
     if (tree_->location.device_type != ARROW_DEVICE_CPU) {
       guard.emplace(rmm::cuda_device_id{static_cast<int>(tree_->location.device_id)});
     }
-    tree_->ready      = detail::pooled_event::acquire();
-    auto const status = tree_->ready.record(producer);
+    tree_->ready = detail::pooled_event::acquire();
+    // Not known is which thread's default stream the producer means.
+    auto const of_some_thread = producer.get() == cudaStreamPerThread;
+    auto const status =
+      tree_->ready.record(of_some_thread ? cuda::stream_ref{cudaStreamLegacy} : producer);
     if (status != cudaSuccess) {
       (void)cudaGetLastError();
       throw std::invalid_argument{

@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pylibcudf as plc
 from device import GPU, ROWS, Address, as_cupy, blank, settle, side_stream, wait_until
 from peers import Producer, column_from
@@ -94,6 +95,19 @@ def test_exports_on_a_threads_default_stream(late):
     late.copy(as_cupy(column.data()), found, consumer, cycles=0)
     consumer.synchronize()
     assert found.get().tolist() == list(range(ROWS))
+
+
+def test_another_thread_may_ask_for_another_schema(late):
+    """What it asks for is computed from what this thread's default stream is still making."""
+    import cupy
+
+    found = []
+    exported = bridge.to_arrow_device(late.column(cupy.cuda.Stream.ptds), stream=2)
+    wanted = pa.field("", pa.dictionary(pa.int32(), pa.int32()))
+    on_thread(lambda: found.append(bridge.to_arrow_device(exported, requested_schema=wanted)))
+    array = pa.array(found[0].to_host())
+    assert pa.types.is_dictionary(array.type)
+    assert array.to_pylist() == list(range(ROWS))
 
 
 def test_a_release_on_another_thread_waits_for_the_reader(late):

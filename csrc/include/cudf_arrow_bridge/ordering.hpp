@@ -25,6 +25,7 @@ CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later, cuda::stream_r
 /**
  * @brief Ties memory that is freed on one stream to another stream that reads it, too.
  *
+ * Where both are the per-thread default stream, they are two as soon as another thread lets go.
  * When the last copy of the result goes, on any thread and whatever device is current there,
  * `freed` is made to wait for the work that `reader` has by then, and only then is the owner let
  * go: what that frees or releases in the order of `freed` comes after both streams' work. The event
@@ -35,7 +36,7 @@ CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later, cuda::stream_r
  * @param owner Owner to let go of
  * @param freed Stream that it frees on; lives until then
  * @param reader Stream of the current device; lives until then
- * @return `owner` itself without a GPU
+ * @return `owner` itself without a GPU, and where no other stream than `freed` can be meant
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::shared_ptr<void const> release_after(
   std::shared_ptr<void const> owner, cuda::stream_ref freed, cuda::stream_ref reader);

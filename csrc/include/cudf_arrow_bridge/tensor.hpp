@@ -186,7 +186,8 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
  * @param tensor Tensor to import
  * @param owner Keeps its memory alive; dropped when the last column over it is, in stream order
  * @param producer Stream whose work so far the import waits for; none if there is nothing to wait
- *   for, or if `stream` waits already
+ *   for, or if `stream` waits already. The per-thread default stream stands for those of all
+ *   threads
  * @param policy Whether to copy
  * @param stream As in `from_arrow_device_column`
  * @param mr Likewise

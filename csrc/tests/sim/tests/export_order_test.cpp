@@ -147,6 +147,24 @@ TEST_F(export_order, waits_where_a_device_may_be_writing_to_pageable_memory)
   }
 }
 
+TEST_F(export_order, waits_for_all_that_the_legacy_stream_comes_after)
+{
+  constexpr auto rows = 8;
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    sim::share_pageable_memory_with(0);
+    auto const bools = std::make_shared<std::vector<std::uint8_t>>(rows);
+    auto const view =
+      cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, rows, bools->data(), nullptr, 0};
+    std::thread{[&] {
+      sim::enqueue(cudaStreamPerThread, [=] { std::fill(bools->begin(), bools->end(), 1); });
+    }}.join();
+    auto const array =
+      to_arrow_device(view, bools, {}, cuda::stream_ref{cudaStreamLegacy}, pool_).to_arrow();
+    EXPECT_EQ(*static_cast<std::uint8_t const*>(array->array.buffers[1]), 0xFF);
+  }
+}
+
 TEST_F(export_order, pageable_memory_out_of_reach_is_not_waited_for)
 {
   auto const stream = lasting_stream{};
@@ -204,6 +222,30 @@ TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
       auto const* bytes = static_cast<std::byte const*>(other.data());
       EXPECT_EQ(std::count(bytes, bytes + size, std::byte{5}), size);
     }
+  }
+}
+
+TEST_F(export_order, what_its_own_thread_goes_on_reading_is_not_freed_by_another)
+{
+  static constexpr auto size = 4;
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const values = integers_t{1, 2, 3, 4};
+    auto source       = std::shared_ptr{integer_column(cudaStreamPerThread, values)};
+    auto const view   = source->view();
+    auto exported     = to_arrow(std::move(source), cudaStreamPerThread);
+    auto const seen   = read_later(view, flat("int32"), cudaStreamPerThread);
+    auto other        = rmm::device_buffer{};
+    std::thread{[&] {
+      auto const stream = cuda::stream_ref{cudaStreamPerThread};
+      auto const before = sim::host_syncs_here();
+      exported.reset();
+      EXPECT_EQ(sim::host_syncs_here(), before);
+      other = rmm::device_buffer{size * sizeof(std::int32_t), stream, pool_};
+      sim::enqueue(stream.get(), [&] { std::memset(other.data(), 5, other.size()); });
+    }}.join();
+    sim::drain();
+    EXPECT_EQ(*seen, integer_rows(values));
   }
 }
 

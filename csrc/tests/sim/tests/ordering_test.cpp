@@ -105,6 +105,30 @@ TEST_F(ordering, what_a_threads_default_stream_reads_may_be_freed_by_another_thr
   }
 }
 
+TEST_F(ordering, what_a_threads_default_stream_made_may_be_freed_on_another_threads)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    auto seen   = 0;
+    auto memory = on_stream(cudaStreamPerThread, 7);
+    enqueue(cudaStreamPerThread, [&seen, value = memory.get()] { seen = *value; });
+    auto owner = release_after(std::move(memory), cudaStreamPerThread, cudaStreamPerThread);
+    std::thread{[&] { owner.reset(); }}.join();
+    sim::drain();
+    EXPECT_EQ(seen, 7);
+  }
+}
+
+TEST_F(ordering, what_one_stream_reads_and_frees_is_in_order_as_it_is)
+{
+  auto const stream = sim::stream{};
+  auto const owner  = std::make_shared<int>(1);
+  for (auto const one : {stream.get(), cudaStream_t{}, cudaStreamLegacy}) {
+    EXPECT_EQ(release_after(owner, one, one), owner);
+  }
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
 TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
 {
   for (auto seed = 0U; seed < 100; ++seed) {

@@ -91,6 +91,25 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_thread_that_import
   }
 }
 
+TEST_F(release_elsewhere, without_an_event_waits_for_the_thread_that_imported)
+{
+  for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto source   = producer{cudaStreamPerThread};
+      auto imported = import(source, cudaStreamPerThread);
+      auto seen     = read_later(imported.view(), flat("int32"), cudaStreamPerThread);
+      std::thread{[&] {
+        sim::fail_next(function, cudaErrorInvalidValue);
+        imported.storage.reset();
+      }}.join();
+      settle();
+      EXPECT_EQ(source.released(), 1);
+      EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+    }
+  }
+}
+
 TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_thread_that_is_gone)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {

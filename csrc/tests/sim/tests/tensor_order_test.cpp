@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -236,6 +237,32 @@ TEST_F(tensor_order, tensors_keep_the_memory)
   managed->deleter(managed);
   settle();
   EXPECT_EQ(sim::live_allocations(), live);
+}
+
+TEST_F(tensor_order, imports_wait_for_the_default_streams_of_all_threads)
+{
+  auto const values = integers_t{5, 6, 7, 8};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const consumer = lasting_stream{};
+    auto source         = std::optional<tensor_producer>{};
+    std::thread{[&] {
+      source.emplace(
+        cudaStreamPerThread, values, std::vector<std::int64_t>{4}, std::vector<std::int64_t>{1});
+    }}.join();
+    auto const owner = own(source->lend());
+    // What it was made on is told by its handle alone.
+    auto imported   = from_tensor(view_dlpack(owner.get()),
+                                  owner,
+                                  cuda::stream_ref{cudaStreamPerThread},
+                                  copy_policy::never,
+                                  consumer.get(),
+                                  pool_);
+    auto const seen = read_later(imported.table.view().column(0), flat("int32"), consumer.get());
+    imported        = {};
+    synchronize(consumer.get());
+    EXPECT_EQ(*seen, integer_rows(values));
+  }
 }
 
 TEST_F(tensor_order, imports_wait_for_the_producers_stream)
