@@ -63,6 +63,20 @@ bool shares_pageable_memory()
   return false;
 }
 
+/// Where all buffers can be said to be: what was converted may be where only the device reaches it,
+/// which reaches pinned and managed sources, too.
+memory_location location_of_all(array_tree const& tree)
+{
+  for (auto const& node : tree.nodes) {
+    for (std::size_t i = 0; i < node.converted.size(); ++i) {
+      if (!node.converted[i] || node.buffers[i] == nullptr) { continue; }
+      auto const made = locate(node.buffers[i]);
+      if (made.device_type == ARROW_DEVICE_CUDA) { return made; }
+    }
+  }
+  return tree.location;
+}
+
 /// Builds a tree over `columns`, with whatever root `add` makes of them.
 template <typename Add>
 device_array build_tree(std::span<cudf::column_view const> columns,
@@ -84,6 +98,9 @@ device_array build_tree(std::span<cudf::column_view const> columns,
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
   if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
   add(array_builder{*tree, schema, options, where});
+  if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
+    tree->location = location_of_all(*tree);
+  }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
   }

@@ -130,7 +130,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  *   `drain_releases`.
  * @param mr Resource for converted buffers, and for what is needed to convert them; on the device
  *   that the column is on, which is made current. The resource of the device that is current now
- *   stands for that of the column's device, as set in rmm; any other is taken as it is.
+ *   stands for that of the column's device, as set in rmm; any other is taken as it is. Where that
+ *   of a pinned or managed column gives plain device memory, the array is labelled as such.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::column_view const& column,

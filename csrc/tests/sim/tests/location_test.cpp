@@ -12,11 +12,17 @@ namespace {
 
 class location : public bridge_test {
  protected:
-  std::unique_ptr<cudf::column> column_in(memory_kind kind, int device, cudaStream_t stream)
+  std::unique_ptr<cudf::column> column_in(memory_kind kind,
+                                          int device,
+                                          cudaStream_t stream,
+                                          shape const& type = flat("int32"))
   {
-    pools_.push_back(std::make_unique<sim::pool_resource>(kind, device));
-    return upload_column(make_column(flat("int32"), integer_rows({1, 2})), stream, *pools_.back());
+    auto host = make_column(type, integer_rows({1, 0}));
+    return upload_column(std::move(host), stream, pool_of(kind, device));
   }
+
+  rmm::device_async_resource_ref pool_of(memory_kind kind, int device)
+  { return *pools_.emplace_back(std::make_unique<sim::pool_resource>(kind, device)); }
 
  private:
   std::vector<std::unique_ptr<sim::pool_resource>> pools_;
@@ -32,6 +38,23 @@ TEST_F(location, labels_what_the_memory_is)
     EXPECT_EQ(array->device_type, type);
     EXPECT_EQ(array->device_id, 0);
     EXPECT_NE(array->sync_event, nullptr);
+  }
+}
+
+TEST_F(location, conversions_are_in_memory_of_the_label)
+{
+  auto const stream = lasting_stream{};
+  for (auto const& [kind, type] : {std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
+                                   std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
+    for (auto const& [target, label] :
+         {std::pair{kind, type}, std::pair{memory_kind::device, ARROW_DEVICE_CUDA}}) {
+      auto const source =
+        std::shared_ptr<cudf::column>{column_in(kind, 0, stream.get(), flat("bool8"))};
+      auto const array =
+        to_arrow_device(source->view(), source, {}, stream.get(), pool_of(target, 0)).to_arrow();
+      EXPECT_EQ(array->device_type, label);
+      EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{label, 0}));
+    }
   }
 }
 
