@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns and tables of pylibcudf to Arrow device arrays."""
 
+from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
@@ -29,6 +30,8 @@ from cudf_arrow_bridge._schema cimport (
     to_column_metadata,
     to_key_values,
 )
+
+from .streams import LEGACY_HANDLE, PER_THREAD_HANDLE, is_freed_by_thread
 
 
 cdef class ExportedArray:
@@ -158,6 +161,22 @@ cdef class ExportCall:
         self.resource = resource_of(mr)
         # The stream and the resource are in use as long as what they were used for.
         self.owner = share_object((columns, parts.owners, mr, how.stream))
+        if is_freed_by_thread(how.stream):
+            self.owner = released_after_readers(move(self.owner), how.stream.handle)
+
+
+cdef shared_ptr[const void] released_after_readers(
+    shared_ptr[const void] owner, uintptr_t handle
+) except *:
+    """Free what is freed on the thread's default stream behind the work of the thread it is of.
+
+    That is the one that exports on its own default stream. For any other handle it may be any.
+    """
+    cdef uintptr_t freed = PER_THREAD_HANDLE
+    cdef uintptr_t read = freed if handle == freed else LEGACY_HANDLE
+    return _core.release_after(
+        move(owner), stream_ref(<cudaStream_t>freed), stream_ref(<cudaStream_t>read)
+    )
 
 
 cdef shared_schema schema_of(ExportCall call, description, requested) except *:

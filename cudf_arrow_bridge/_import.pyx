@@ -231,19 +231,19 @@ def import_table(schema, array, stream, mr, object options):
 cdef class ArrayImporter:
     """Imports arrays of one schema, which is looked at once."""
 
-    cdef ImportCall call
+    cdef tuple how
     cdef unique_ptr[_core.array_importer] importer
 
     def __init__(self, stream, mr, object options, Schema schema not None):
         cdef unique_schema c_schema
-        self.call = ImportCall(stream, mr, options)
+        self.how = (stream, mr, options)
         with nogil:
             c_schema = move(schema.schema.to_arrow())
             self.importer.reset(new _core.array_importer(dereference(c_schema.get())))
 
     def import_column(self, array):
         """Import an array, as the function of this name does."""
-        cdef ImportCall call = self.call
+        cdef ImportCall call = ImportCall(*self.how)
         cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef _core.imported_column imported
         with nogil:
@@ -256,7 +256,7 @@ cdef class ArrayImporter:
 
     def import_table(self, array):
         """Import a struct array, likewise."""
-        cdef ImportCall call = self.call
+        cdef ImportCall call = ImportCall(*self.how)
         cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef _core.borrowed_table imported
         with nogil:

@@ -77,7 +77,11 @@ class ArrowDeviceAccessor:
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> tuple[object, object]:
-        return self.export().__arrow_c_device_array__(requested_schema, **kwargs)
+        from .streams import cudf_handle_of_all_threads
+
+        # Consumers ask on threads of theirs and cannot tell which one made the data.
+        exported = self.export(stream=cudf_handle_of_all_threads())
+        return exported.__arrow_c_device_array__(requested_schema, **kwargs)
 
     def __arrow_c_schema__(self) -> object:
         return self.export().__arrow_c_schema__()

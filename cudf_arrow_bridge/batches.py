@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pylibcudf as plc
@@ -15,7 +16,7 @@ from .exporting import is_cudf
 from .incoming_stream import IncomingStream, open_stream, speaks_stream
 from .residency import has_gpu
 from .sources import speaks_array
-from .streams import CUDF_HANDLE, LEGACY_HANDLE, PER_THREAD_HANDLE, Stream
+from .streams import CUDF_HANDLE, Stream, cudf_handle_of_all_threads
 
 __all__ = ["pieces"]
 
@@ -65,16 +66,21 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
         computed = partition.compute() if hasattr(partition, "compute") else partition
         del partition
         # Any threads may have computed it, each on a default stream of its own.
-        on_each = CUDF_HANDLE == PER_THREAD_HANDLE
-        _order(stream, LEGACY_HANDLE if on_each else CUDF_HANDLE)
-        yield from pieces(computed, stream)
+        with _ordered(stream, cudf_handle_of_all_threads()):
+            yield from pieces(computed, stream)
         del computed
 
 
-def _order(stream: Stream, made_on: int) -> None:
-    """Let what comes next on a stream see what cuDF made on another one."""
+@contextmanager
+def _ordered(stream: Stream, made_on: int) -> Iterator[None]:
+    """Let a stream see what cuDF made on another one, and that one free it when it has."""
     if stream.handle != made_on:
         order_after(stream.handle, made_on)
+    try:
+        yield
+    finally:
+        if stream.handle != made_on:
+            order_after(made_on, stream.handle)
 
 
 def _arrays(stream: IncomingStream) -> Iterator[Any]:
@@ -97,8 +103,8 @@ def _row_groups_on_gpu(path: str, stream: Stream) -> Iterator[Any]:
 
     for group in range(pq.read_metadata(path).num_row_groups):
         made = cudf.read_parquet(path, row_groups=[[group]])
-        _order(stream, CUDF_HANDLE)
-        yield made
+        with _ordered(stream, CUDF_HANDLE):
+            yield made
         del made
 
 

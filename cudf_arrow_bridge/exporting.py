@@ -48,8 +48,10 @@ def to_arrow_device(
         shares ownership of the buffers: `obj` may go first.
     stream : optional
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
-        torch or numba, or a handle; None for cuDF's default stream. The host waits for it where
-        the data is pageable memory of the CPU that a GPU's kernels may be writing to.
+        torch or numba, or a handle; None for cuDF's default stream. Where that is the per-thread
+        one (``CUDF_PER_THREAD_STREAM=1``), it is this thread's: 1, the legacy default stream, comes
+        after those of all threads. The host waits for it where the data is pageable memory of the
+        CPU that a GPU's kernels may be writing to.
     requested_schema : optional
         What a consumer would rather have: a schema, field or type of Arrow (anything with
         ``__arrow_c_schema__``, or a capsule of one). Met level by level as far as there is a way;

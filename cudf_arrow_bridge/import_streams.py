@@ -24,7 +24,8 @@ class ImportStreams:
     arrival
         The stream that waits for producers, and that copies and conversions of arrays run on.
     use
-        The stream that frames are made and computed on: cuDF's, or else `arrival`.
+        The stream that frames are made and computed on: cuDF's, or else `arrival`. On another
+        thread than this was made on, one that comes after it.
     """
 
     arrival: Stream

@@ -126,9 +126,10 @@ class TensorProtocols(ABC):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The CUDA array interface, version 3; hidden where there can be none.
 
-        Its ``stream`` is the one that the export was made on: consumers order themselves behind
-        it. What was read from here holds the memory for as long as this object lives, also after
-        `release`, since consumers keep the object and nothing else.
+        Its ``stream`` is the one that the export was made on, or the legacy default stream where
+        that is another thread's: consumers order themselves behind it. What was read from here
+        holds the memory for as long as this object lives, also after `release`, since consumers
+        keep the object and nothing else.
 
         Notes
         -----
@@ -142,7 +143,7 @@ class TensorProtocols(ABC):
         except BufferError as error:
             raise AttributeError(str(error)) from None
         handle = _name(self._array.stream)
-        # The same number may be another stream: the per-thread default one of whoever asks.
+        # Another thread may have exported it, behind the legacy default stream.
         tensor.make_wait(handle)
         self._lent = tensor
         shape = tensor.shape

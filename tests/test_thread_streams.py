@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import cudf
@@ -13,6 +14,9 @@ from stream_peers import Delayed
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge import batches, exporting, import_streams, stream_exporting, streams
+from cudf_arrow_bridge._import import ArrayImporter
+from cudf_arrow_bridge._schema import Schema
+from cudf_arrow_bridge.sources import ImportOptions
 from cudf_arrow_bridge.streams import (
     LEGACY_HANDLE,
     PER_THREAD_HANDLE,
@@ -26,6 +30,8 @@ pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that the
 BATCH = pa.record_batch({"a": [1, 2, 3, 4]})
 #: A stream of the caller's, as a handle.
 OTHER = 0x5150
+#: What was made on cuDF's stream is exported on that one, and freed behind it.
+THERE_AND_BACK = [(OTHER, streams.CUDF_HANDLE), (streams.CUDF_HANDLE, OTHER)]
 
 
 def elsewhere(work):
@@ -131,7 +137,9 @@ def test_partitions_are_computed_by_any_thread(orders, per_thread):
         return Delayed([bridge.from_arrow_device(BATCH)] * 2)
 
     list(bridge.to_arrow_device_stream(collection()))
-    assert orders == [(PER_THREAD_HANDLE, LEGACY_HANDLE)] * 2
+    # It is freed on these streams again.
+    there_and_back = [(PER_THREAD_HANDLE, LEGACY_HANDLE), (LEGACY_HANDLE, PER_THREAD_HANDLE)]
+    assert orders == there_and_back * 2
     orders.clear()
     stream = bridge.to_arrow_device_stream(collection())
     # This comes behind all of them as it is.
@@ -144,7 +152,7 @@ def test_partitions_are_computed_on_cudfs_stream(orders):
     list(bridge.to_arrow_device_stream(collection))
     assert orders == []
     list(bridge.to_arrow_device_stream(collection, stream=OTHER))
-    assert orders == [(OTHER, streams.CUDF_HANDLE)]
+    assert orders == THERE_AND_BACK
 
 
 def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
@@ -158,7 +166,59 @@ def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
     monkeypatch.setattr(cudf, "read_parquet", read)
     read_back = list(bridge.to_arrow_device_stream(path, stream=OTHER))
     assert [len(batch) for batch in read_back] == [2, 2]
-    assert orders == [(OTHER, streams.CUDF_HANDLE)] * 2
+    assert orders == THERE_AND_BACK * 2
     orders.clear()
     list(bridge.to_arrow_device_stream(path))
     assert orders == []
+    # Whoever stops early has what was enqueued finished before the memory is another's, too.
+    next(bridge.to_arrow_device_stream(path, stream=OTHER))
+    gc.collect()
+    assert orders == THERE_AND_BACK
+
+
+class Noted:
+    """A stream that notes down as what it was named."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self.handles = []
+
+    @property
+    def handle(self):
+        self.handles.append(self._stream.handle)
+        return self.handles[-1]
+
+
+def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
+    stream = Noted(resolve_stream(PER_THREAD_HANDLE))
+    schema, _ = BATCH.__arrow_c_device_array__()
+    importer = ArrayImporter(stream, None, ImportOptions(), Schema.copy_of(schema))
+
+    def import_one():
+        stream.handles.clear()
+        importer.import_table(BATCH.__arrow_c_device_array__()[1])
+        return set(stream.handles)
+
+    assert import_one() == {PER_THREAD_HANDLE}
+    assert elsewhere(import_one) == {LEGACY_HANDLE}
+    assert import_one() == {PER_THREAD_HANDLE}
+
+
+@pytest.mark.parametrize("protocol", ["accessor", "installed"])
+def test_consumers_ask_on_threads_of_theirs(protocol, used, per_thread):
+    frame = bridge.from_arrow_device(BATCH)
+    with bridge.install_protocol():
+        asked = frame if protocol == "installed" else frame.arrow_device
+        asked.__arrow_c_device_array__()
+    assert used == [LEGACY_HANDLE]
+
+
+def test_what_cudf_made_is_freed_on_the_stream_of_whoever_lets_go(per_thread):
+    assert streams.is_freed_by_thread(Stream(OTHER, None))
+
+
+@pytest.mark.parametrize(("handle", "by_thread"), [(0, False), (OTHER, False), (2, True)])
+def test_what_is_made_on_handle_2_is_freed_by_thread(handle, by_thread):
+    stream = Stream(handle, None)
+    assert streams.is_freed_by_thread(stream) == by_thread
+    assert elsewhere(lambda: streams.is_freed_by_thread(stream)) == by_thread

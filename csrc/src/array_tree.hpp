@@ -75,7 +75,7 @@ struct array_tree {
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
   pooled_event ready;  ///< what consumers wait for; none for CPU memory
-  /// Whether it is recorded, and what was made is freed, on a per-thread default stream.
+  /// Whether it is recorded, and what the tree owns is freed, on a per-thread default stream.
   bool on_thread_stream{false};
 
   /// A tree that will have up to so many nodes.

@@ -43,7 +43,8 @@ class ordered_owner {
     // The default streams' handles mean those of the current device.
     auto device = 0;
     if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
-      (void)event_.order(freed_, made_on_.named_here(reader_));
+      auto const reader = made_on_.named_here(reader_);
+      if (event_.order(freed_, reader) != cudaSuccess) { (void)detail::synchronize(reader); }
       (void)cudaSetDevice(device);
     }
     (void)cudaGetLastError();

@@ -150,18 +150,20 @@ TEST_F(export_order, waits_where_a_device_may_be_writing_to_pageable_memory)
 TEST_F(export_order, waits_for_all_that_the_legacy_stream_comes_after)
 {
   constexpr auto rows = 8;
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    sim::share_pageable_memory_with(0);
-    auto const bools = std::make_shared<std::vector<std::uint8_t>>(rows);
-    auto const view =
-      cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, rows, bools->data(), nullptr, 0};
-    std::thread{[&] {
-      sim::enqueue(cudaStreamPerThread, [=] { std::fill(bools->begin(), bools->end(), 1); });
-    }}.join();
-    auto const array =
-      to_arrow_device(view, bools, {}, cuda::stream_ref{cudaStreamLegacy}, pool_).to_arrow();
-    EXPECT_EQ(*static_cast<std::uint8_t const*>(array->array.buffers[1]), 0xFF);
+  for (auto const legacy : {cudaStream_t{}, cudaStreamLegacy}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      sim::share_pageable_memory_with(0);
+      auto const bools = std::make_shared<std::vector<std::uint8_t>>(rows);
+      auto const view =
+        cudf::column_view{cudf::data_type{cudf::type_id::BOOL8}, rows, bools->data(), nullptr, 0};
+      std::thread{[&] {
+        sim::enqueue(cudaStreamPerThread, [=] { std::fill(bools->begin(), bools->end(), 1); });
+      }}.join();
+      auto const array =
+        to_arrow_device(view, bools, {}, cuda::stream_ref{legacy}, pool_).to_arrow();
+      EXPECT_EQ(*static_cast<std::uint8_t const*>(array->array.buffers[1]), 0xFF);
+    }
   }
 }
 

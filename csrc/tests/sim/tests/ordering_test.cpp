@@ -119,6 +119,25 @@ TEST_F(ordering, what_a_threads_default_stream_made_may_be_freed_on_another_thre
   }
 }
 
+TEST_F(ordering, what_any_threads_default_stream_reads_may_be_freed_on_anothers)
+{
+  for (auto seed = 0U; seed < 100; ++seed) {
+    sim::reset(seed);
+    auto seen   = 0;
+    auto memory = on_stream(cudaStreamPerThread, 7);
+    auto owner  = std::shared_ptr<void const>{};
+    std::thread{[&] {
+      auto const legacy = cuda::stream_ref{cudaStreamLegacy};
+      owner             = release_after(memory, cudaStreamPerThread, legacy);
+    }}.join();
+    enqueue(cudaStreamPerThread, [&seen, value = memory.get()] { seen = *value; });
+    memory.reset();
+    std::thread{[&] { owner.reset(); }}.join();
+    sim::drain();
+    EXPECT_EQ(seen, 7);
+  }
+}
+
 TEST_F(ordering, what_one_stream_reads_and_frees_is_in_order_as_it_is)
 {
   auto const stream = sim::stream{};
@@ -149,6 +168,25 @@ TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
     }}.join();
     sim::drain();
     EXPECT_EQ(seen, 7);
+  }
+}
+
+TEST_F(ordering, without_an_event_the_host_waits_for_the_reader)
+{
+  for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
+    for (auto seed = 0U; seed < 100; ++seed) {
+      sim::reset(seed);
+      auto const freed  = sim::stream{};
+      auto const reader = sim::stream{};
+      auto seen         = 0;
+      auto memory       = on_stream(freed.get(), 7);
+      order_after(reader.get(), freed.get());
+      enqueue(reader.get(), [&seen, value = memory.get()] { seen = *value; });
+      auto owner = release_after(std::move(memory), freed.get(), reader.get());
+      sim::fail_next(function, cudaErrorInvalidValue);
+      owner.reset();
+      EXPECT_EQ(seen, 7) << function;
+    }
   }
 }
 
