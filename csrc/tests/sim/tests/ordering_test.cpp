@@ -35,6 +35,15 @@ class ordering : public sim::world_test {
             }};
   }
 
+  /// Has a kernel read an integer. @return What it read, once it ran
+  static std::shared_ptr<std::int32_t const> read_later(std::int32_t const& value,
+                                                        cudaStream_t stream)
+  {
+    auto seen = std::make_shared<std::int32_t>(0);
+    enqueue(stream, [seen, &value] { *seen = value; });
+    return seen;
+  }
+
   std::string order_;
   sim::pool_resource pool_{};
 };
@@ -73,18 +82,15 @@ TEST_F(ordering, what_two_streams_read_is_freed_behind_both)
     sim::reset(seed);
     auto const freed  = sim::stream{};
     auto const reader = sim::stream{};
-    auto seen         = 0;
-    {
-      auto memory = on_stream(freed.get(), 7);
-      order_after(reader.get(), freed.get());
-      enqueue(reader.get(), [&seen, value = memory.get()] { seen = *value; });
-      auto const before = sim::host_syncs_here();
-      auto owner        = release_after(std::move(memory), freed.get(), reader.get());
-      owner.reset();
-      EXPECT_EQ(sim::host_syncs_here(), before);
-    }
+    auto memory       = on_stream(freed.get(), 7);
+    order_after(reader.get(), freed.get());
+    auto const seen   = read_later(*memory, reader.get());
+    auto const before = sim::host_syncs_here();
+    auto owner        = release_after(std::move(memory), freed.get(), reader.get());
+    owner.reset();
+    EXPECT_EQ(sim::host_syncs_here(), before);
     sim::drain();
-    EXPECT_EQ(seen, 7);
+    EXPECT_EQ(*seen, 7);
   }
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
@@ -93,48 +99,34 @@ TEST_F(ordering, what_a_threads_default_stream_reads_may_be_freed_by_another_thr
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
-    auto const freed = sim::stream{};
-    auto seen        = 0;
-    auto memory      = on_stream(freed.get(), 7);
-    order_after(cudaStreamPerThread, freed.get());
-    enqueue(cudaStreamPerThread, [&seen, value = memory.get()] { seen = *value; });
-    auto owner = release_after(std::move(memory), freed.get(), cudaStreamPerThread);
-    std::thread{[&] { owner.reset(); }}.join();
-    sim::drain();
-    EXPECT_EQ(seen, 7);
+    auto const other = sim::stream{};
+    // Of one handle are two streams: that of this thread and that of the other one.
+    for (auto const freed : {other.get(), cudaStreamPerThread}) {
+      auto memory = on_stream(freed, 7);
+      order_after(cudaStreamPerThread, freed);
+      auto const seen = read_later(*memory, cudaStreamPerThread);
+      auto owner      = release_after(std::move(memory), freed, cudaStreamPerThread);
+      std::thread{[&] { owner.reset(); }}.join();
+      sim::drain();
+      EXPECT_EQ(*seen, 7);
+    }
   }
 }
 
-TEST_F(ordering, what_a_threads_default_stream_made_may_be_freed_on_another_threads)
+TEST_F(ordering, what_any_thread_reads_on_its_default_stream_may_be_freed_by_another_thread)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
-    auto seen   = 0;
-    auto memory = on_stream(cudaStreamPerThread, 7);
-    enqueue(cudaStreamPerThread, [&seen, value = memory.get()] { seen = *value; });
-    auto owner = release_after(std::move(memory), cudaStreamPerThread, cudaStreamPerThread);
-    std::thread{[&] { owner.reset(); }}.join();
-    sim::drain();
-    EXPECT_EQ(seen, 7);
-  }
-}
-
-TEST_F(ordering, what_any_threads_default_stream_reads_may_be_freed_on_anothers)
-{
-  for (auto seed = 0U; seed < 100; ++seed) {
-    sim::reset(seed);
-    auto seen   = 0;
-    auto memory = on_stream(cudaStreamPerThread, 7);
-    auto owner  = std::shared_ptr<void const>{};
+    auto memory      = on_stream(cudaStreamPerThread, 7);
+    auto const& read = *memory;
+    auto owner       = std::shared_ptr<void const>{};
     std::thread{[&] {
-      auto const legacy = cuda::stream_ref{cudaStreamLegacy};
-      owner             = release_after(memory, cudaStreamPerThread, legacy);
+      owner = release_after(std::move(memory), cudaStreamPerThread, cudaStreamLegacy);
     }}.join();
-    enqueue(cudaStreamPerThread, [&seen, value = memory.get()] { seen = *value; });
-    memory.reset();
+    auto const seen = read_later(read, cudaStreamPerThread);
     std::thread{[&] { owner.reset(); }}.join();
     sim::drain();
-    EXPECT_EQ(seen, 7);
+    EXPECT_EQ(*seen, 7);
   }
 }
 
@@ -154,11 +146,10 @@ TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
     sim::reset(seed);
     auto const freed  = sim::stream{};
     auto const reader = cudaStreamLegacy;
-    auto seen         = 0;
     auto memory       = on_stream(freed.get(), 7);
     order_after(reader, freed.get());
-    enqueue(reader, [&seen, value = memory.get()] { seen = *value; });
-    auto owner = release_after(std::move(memory), freed.get(), reader);
+    auto const seen = read_later(*memory, reader);
+    auto owner      = release_after(std::move(memory), freed.get(), reader);
     std::thread{[&] {
       ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
       owner.reset();
@@ -167,7 +158,7 @@ TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
       EXPECT_EQ(device, 1);
     }}.join();
     sim::drain();
-    EXPECT_EQ(seen, 7);
+    EXPECT_EQ(*seen, 7);
   }
 }
 
@@ -178,14 +169,13 @@ TEST_F(ordering, without_an_event_the_host_waits_for_the_reader)
       sim::reset(seed);
       auto const freed  = sim::stream{};
       auto const reader = sim::stream{};
-      auto seen         = 0;
       auto memory       = on_stream(freed.get(), 7);
       order_after(reader.get(), freed.get());
-      enqueue(reader.get(), [&seen, value = memory.get()] { seen = *value; });
-      auto owner = release_after(std::move(memory), freed.get(), reader.get());
+      auto const seen = read_later(*memory, reader.get());
+      auto owner      = release_after(std::move(memory), freed.get(), reader.get());
       sim::fail_next(function, cudaErrorInvalidValue);
       owner.reset();
-      EXPECT_EQ(seen, 7) << function;
+      EXPECT_EQ(*seen, 7) << function;
     }
   }
 }

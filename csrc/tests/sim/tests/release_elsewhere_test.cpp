@@ -25,6 +25,19 @@ class release_elsewhere : public bridge_test {
       std::in_place, new detail::foreign_array{&source.array, false}, cuda::stream_ref{stream}};
   }
 
+  /// Has a column imported and read on this thread's default stream, and freed by another thread.
+  template <typename Free>
+  void import_here_and_free_elsewhere(Free free)
+  {
+    auto source     = producer{cudaStreamPerThread};
+    auto imported   = import(source, cudaStreamPerThread);
+    auto const seen = read_later(imported.view(), flat("int32"), cudaStreamPerThread);
+    std::thread{[&] { free(imported); }}.join();
+    settle();
+    EXPECT_EQ(source.released(), 1);
+    EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+  }
+
   static cudf::column_view values_of(producer const& source)
   { return {cudf::data_type{cudf::type_id::INT32}, 4, source.data(), nullptr, 0}; }
 };
@@ -77,17 +90,11 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_thread_that_import
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
-    auto source   = producer{cudaStreamPerThread};
-    auto imported = import(source, cudaStreamPerThread);
-    auto seen     = read_later(imported.view(), flat("int32"), cudaStreamPerThread);
-    std::thread{[&] {
+    import_here_and_free_elsewhere([](auto& imported) {
       auto const before = sim::host_syncs_here();
       imported.storage.reset();
       EXPECT_EQ(sim::host_syncs_here(), before);
-    }}.join();
-    settle();
-    EXPECT_EQ(source.released(), 1);
-    EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+    });
   }
 }
 
@@ -96,16 +103,10 @@ TEST_F(release_elsewhere, without_an_event_waits_for_the_thread_that_imported)
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
       sim::reset(seed);
-      auto source   = producer{cudaStreamPerThread};
-      auto imported = import(source, cudaStreamPerThread);
-      auto seen     = read_later(imported.view(), flat("int32"), cudaStreamPerThread);
-      std::thread{[&] {
+      import_here_and_free_elsewhere([&](auto& imported) {
         sim::fail_next(function, cudaErrorInvalidValue);
         imported.storage.reset();
-      }}.join();
-      settle();
-      EXPECT_EQ(source.released(), 1);
-      EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+      });
     }
   }
 }
