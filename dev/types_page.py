@@ -12,7 +12,7 @@ from cudf_arrow_bridge.types import frame_crossing
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
 _HEAD = """\
-<!-- Written by dev/types_page.py from the type table, csrc/src/types.cpp. Change that. -->
+<!-- Written by dev/types_page.py from the type table, csrc/src/base/type_table.cpp. Change that. -->
 
 # What becomes of each Arrow type
 

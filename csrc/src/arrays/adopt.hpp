@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "foreign_array.hpp"
+#include "arrays/foreign_array.hpp"
 
 #include <rmm/device_buffer.hpp>
 #include <rmm/resource_ref.hpp>

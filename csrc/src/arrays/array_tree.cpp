@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_tree.hpp"
+#include "arrays/array_tree.hpp"
 
 #include <rmm/cuda_device.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "array_layout.hpp"
-#include "events.hpp"
-#include "struct_block.hpp"
-#include "thread_stamp.hpp"
+#include "base/array_layout.hpp"
+#include "base/struct_block.hpp"
+#include "cuda/ordering/events.hpp"
+#include "cuda/ordering/thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>

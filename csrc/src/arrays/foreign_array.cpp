@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "foreign_array.hpp"
+#include "arrays/foreign_array.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

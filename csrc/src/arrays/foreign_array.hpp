@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "deferred.hpp"
-#include "process.hpp"
-#include "thread_stamp.hpp"
+#include "cuda/ordering/process.hpp"
+#include "cuda/ordering/thread_stamp.hpp"
+#include "cuda/release/deferred.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree_copy.hpp"
+#include "arrays/tree_copy.hpp"
 
-#include "convert.hpp"
-#include "parsed_type.hpp"
-#include "validate.hpp"
+#include "base/parsed_type.hpp"
+#include "compute/convert.hpp"
+#include "validate/validate.hpp"
 
 #include <rmm/detail/error.hpp>
 

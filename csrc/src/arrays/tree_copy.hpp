@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "array_tree.hpp"
-#include "parsed_type.hpp"
+#include "arrays/array_tree.hpp"
+#include "base/parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/memory.hpp>

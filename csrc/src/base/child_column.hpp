@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "errors.hpp"
+#include "base/errors.hpp"
 
 #include <cudf/column/column_view.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <cudf/utilities/error.hpp>
 

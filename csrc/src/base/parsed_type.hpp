@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "array_layout.hpp"
+#include "base/array_layout.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 

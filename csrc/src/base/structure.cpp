@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "structure.hpp"
+#include "base/structure.hpp"
 
-#include "utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <cstring>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "errors.hpp"
+#include "base/errors.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 

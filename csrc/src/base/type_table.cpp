@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parsed_type.hpp"
-#include "structure.hpp"
+#include "base/parsed_type.hpp"
+#include "base/structure.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_dictionary.hpp"
+#include "compute/convert_dictionary.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

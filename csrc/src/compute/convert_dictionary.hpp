@@ -4,9 +4,9 @@
 /// the GPU as in convert.hpp.
 #pragma once
 
-#include "convert.hpp"
-#include "convert_views.hpp"
-#include "errors.hpp"
+#include "base/errors.hpp"
+#include "compute/convert.hpp"
+#include "compute/convert_views.hpp"
 
 #include <cudf/column/column.hpp>
 

@@ -8,8 +8,8 @@
 /// followed. In device memory it is not: the producer is trusted, as it is with list offsets.
 #pragma once
 
-#include "convert.hpp"
-#include "errors.hpp"
+#include "base/errors.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/column/column.hpp>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert.hpp"
-
-#include "convert_device.hpp"
-#include "convert_host.hpp"
-#include "read_back.hpp"
+#include "compute/convert.hpp"
+#include "compute/device/convert.hpp"
+#include "compute/host/convert.hpp"
+#include "cuda/transfer/read_back.hpp"
 
 #include <rmm/error.hpp>
 

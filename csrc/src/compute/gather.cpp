@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gather.hpp"
+#include "compute/gather.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "convert.hpp"
-#include "errors.hpp"
+#include "base/errors.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>

@@ -3,7 +3,7 @@
 /// Reading and making buffers of host memory, for the conversions that run on the CPU.
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
 #include <rmm/device_buffer.hpp>
 

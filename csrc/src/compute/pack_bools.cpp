@@ -3,7 +3,7 @@
 /// Bools to bits in device memory, by arithmetic on columns. libcudf's own `bools_to_mask` counts
 /// the bits as well, and makes the host wait for the count; so does all of libcudf that takes a
 /// scalar, for whether it is null. Operations on two columns without nulls are only enqueued.
-#include "convert_device.hpp"
+#include "compute/device/convert.hpp"
 
 #include <rmm/detail/error.hpp>
 

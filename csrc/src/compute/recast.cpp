@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recast.hpp"
+#include "compute/recast.hpp"
 
-#include "recast_device.hpp"
-#include "recast_host.hpp"
+#include "compute/device/recast.hpp"
+#include "compute/host/recast.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

@@ -4,7 +4,7 @@
 /// on the CPU for host memory and through libcudf's public algorithms for device memory.
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sanitize.hpp"
+#include "compute/sanitize.hpp"
 
 #include <algorithm>
 #include <iterator>

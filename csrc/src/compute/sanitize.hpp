@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "survey_bits.hpp"
+#include "compute/survey_bits.hpp"
 
-#include "aligned_bytes.hpp"
-#include "convert_device.hpp"
+#include "compute/device/aligned_bytes.hpp"
+#include "compute/device/convert.hpp"
 
 #include <cudf/column/column_view.hpp>
 #include <cudf/null_mask.hpp>

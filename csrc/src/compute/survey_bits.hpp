@@ -3,7 +3,7 @@
 /// Masks that a survey of device memory counts the nulls of. They are only enqueued.
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/types.hpp>
 

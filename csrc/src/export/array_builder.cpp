@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_builder.hpp"
+#include "export/array_builder.hpp"
 
-#include "child_column.hpp"
-#include "convert_dictionary.hpp"
-#include "export_checks.hpp"
-#include "negotiate.hpp"
-#include "recast.hpp"
+#include "base/child_column.hpp"
+#include "compute/convert_dictionary.hpp"
+#include "compute/recast.hpp"
+#include "export/export_checks.hpp"
+#include "schema/negotiate.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "array_tree.hpp"
-#include "convert.hpp"
-#include "errors.hpp"
-#include "negotiate.hpp"
-#include "schema_tree.hpp"
+#include "arrays/array_tree.hpp"
+#include "base/errors.hpp"
+#include "compute/convert.hpp"
+#include "schema/negotiate.hpp"
+#include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 

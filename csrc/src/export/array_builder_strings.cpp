@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_builder.hpp"
-#include "child_column.hpp"
-#include "recast.hpp"
+#include "base/child_column.hpp"
+#include "compute/recast.hpp"
+#include "export/array_builder.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
 #include <cudf/strings/strings_column_view.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_builder.hpp"
-#include "child_column.hpp"
-#include "negotiate.hpp"
+#include "base/child_column.hpp"
+#include "export/array_builder.hpp"
+#include "schema/negotiate.hpp"
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>

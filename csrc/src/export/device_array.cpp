@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_tree.hpp"
-#include "convert.hpp"
-#include "nvtx.hpp"
-#include "tree_copy.hpp"
+#include "arrays/array_tree.hpp"
+#include "arrays/tree_copy.hpp"
+#include "base/nvtx.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 

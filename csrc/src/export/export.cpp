@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_builder.hpp"
-#include "location_finder.hpp"
-#include "nvtx.hpp"
+#include "base/nvtx.hpp"
+#include "cuda/location/location_finder.hpp"
+#include "export/array_builder.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/schema.hpp>

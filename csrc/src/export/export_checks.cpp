@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export_checks.hpp"
+#include "export/export_checks.hpp"
 
-#include "recast.hpp"
+#include "compute/recast.hpp"
 
 #include <string>
 

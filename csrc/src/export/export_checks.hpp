@@ -3,9 +3,9 @@
 /// What an export must find out of a column before it leaves as it is, or as somebody asked for.
 #pragma once
 
-#include "convert.hpp"
-#include "errors.hpp"
-#include "schema_tree.hpp"
+#include "base/errors.hpp"
+#include "compute/convert.hpp"
+#include "schema/schema_tree.hpp"
 
 #include <cudf/column/column_view.hpp>
 

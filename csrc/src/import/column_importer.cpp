@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "column_importer.hpp"
+#include "import/column_importer.hpp"
 
-#include "adopt.hpp"
-#include "allocation.hpp"
-#include "convert_host.hpp"
-#include "layouts.hpp"
-#include "offsets.hpp"
-#include "sanitize.hpp"
-#include "validate.hpp"
+#include "arrays/adopt.hpp"
+#include "compute/host/convert.hpp"
+#include "compute/sanitize.hpp"
+#include "cuda/location/allocation.hpp"
+#include "import/layouts.hpp"
+#include "import/offsets.hpp"
+#include "validate/validate.hpp"
 
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "convert.hpp"
-#include "errors.hpp"
-#include "foreign_array.hpp"
-#include "import_facts.hpp"
-#include "parsed_type.hpp"
+#include "arrays/foreign_array.hpp"
+#include "base/errors.hpp"
+#include "base/parsed_type.hpp"
+#include "compute/convert.hpp"
+#include "import/import_facts.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>

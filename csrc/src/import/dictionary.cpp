@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_dictionary.hpp"
-#include "layouts.hpp"
+#include "compute/convert_dictionary.hpp"
+#include "import/layouts.hpp"
 
 #include <utility>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "column_importer.hpp"
-#include "errors.hpp"
-#include "import_survey.hpp"
-#include "nvtx.hpp"
-#include "parsed_type.hpp"
-#include "sanitize.hpp"
-#include "source_array.hpp"
-#include "upload_columns.hpp"
-#include "validate.hpp"
-#include "validate_values.hpp"
+#include "base/errors.hpp"
+#include "base/nvtx.hpp"
+#include "base/parsed_type.hpp"
+#include "compute/sanitize.hpp"
+#include "import/column_importer.hpp"
+#include "import/import_survey.hpp"
+#include "import/source_array.hpp"
+#include "import/upload_columns.hpp"
+#include "validate/validate.hpp"
+#include "validate/validate_values.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/memory.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layouts.hpp"
-#include "offsets.hpp"
-#include "validate.hpp"
+#include "import/layouts.hpp"
+#include "import/offsets.hpp"
+#include "validate/validate.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layouts.hpp"
-#include "offsets.hpp"
+#include "import/layouts.hpp"
+#include "import/offsets.hpp"
 
 #include <memory>
 #include <string>

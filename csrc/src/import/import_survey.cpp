@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import_survey.hpp"
+#include "import/import_survey.hpp"
 
-#include "allocation.hpp"
-#include "convert_device.hpp"
-#include "offsets.hpp"
-#include "survey_bits.hpp"
+#include "compute/device/convert.hpp"
+#include "compute/survey_bits.hpp"
+#include "cuda/location/allocation.hpp"
+#include "import/offsets.hpp"
 
 #include <cudf/null_mask.hpp>
 

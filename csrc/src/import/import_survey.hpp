@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "column_importer.hpp"
-#include "import_facts.hpp"
-#include "parsed_type.hpp"
-#include "read_back.hpp"
+#include "base/parsed_type.hpp"
+#include "cuda/transfer/read_back.hpp"
+#include "import/column_importer.hpp"
+#include "import/import_facts.hpp"
 
 #include <rmm/device_buffer.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layouts.hpp"
+#include "import/layouts.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

@@ -3,8 +3,8 @@
 /// What becomes of the data of each Arrow layout. Masks are `column_importer`'s.
 #pragma once
 
-#include "column_importer.hpp"
-#include "convert_views.hpp"
+#include "compute/convert_views.hpp"
+#include "import/column_importer.hpp"
 
 namespace cudf_arrow_bridge::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offsets.hpp"
+#include "import/offsets.hpp"
 
 #include <limits>
 #include <stdexcept>

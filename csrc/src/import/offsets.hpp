@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "column_importer.hpp"
+#include "import/column_importer.hpp"
 
 #include <cstdint>
 #include <memory>

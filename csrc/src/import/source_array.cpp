@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source_array.hpp"
+#include "import/source_array.hpp"
 
-#include "column_importer.hpp"
-#include "errors.hpp"
-#include "tree_copy.hpp"
-#include "validate.hpp"
-#include "validate_values.hpp"
+#include "arrays/tree_copy.hpp"
+#include "base/errors.hpp"
+#include "import/column_importer.hpp"
+#include "validate/validate.hpp"
+#include "validate/validate_values.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 

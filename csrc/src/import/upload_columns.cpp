@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "upload_columns.hpp"
+#include "import/upload_columns.hpp"
 
-#include "convert.hpp"
-#include "staging.hpp"
+#include "compute/convert.hpp"
+#include "cuda/transfer/staging.hpp"
 
 #include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gather.hpp"
-#include "layouts.hpp"
+#include "compute/gather.hpp"
+#include "import/layouts.hpp"
 
 #include <limits>
 #include <stdexcept>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "negotiate.hpp"
+#include "schema/negotiate.hpp"
 
-#include "child_column.hpp"
-#include "location_finder.hpp"
-#include "parsed_type.hpp"
+#include "base/child_column.hpp"
+#include "base/parsed_type.hpp"
+#include "cuda/location/location_finder.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 

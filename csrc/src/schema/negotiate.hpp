@@ -3,8 +3,8 @@
 /// What an Arrow type a column leaves as: its own, or one that somebody would rather have.
 #pragma once
 
-#include "errors.hpp"
-#include "schema_tree.hpp"
+#include "base/errors.hpp"
+#include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/schema.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child_column.hpp"
-#include "errors.hpp"
-#include "negotiate.hpp"
-#include "nvtx.hpp"
-#include "schema_tree.hpp"
-#include "structure.hpp"
-#include "wishes.hpp"
+#include "base/child_column.hpp"
+#include "base/errors.hpp"
+#include "base/nvtx.hpp"
+#include "base/structure.hpp"
+#include "schema/negotiate.hpp"
+#include "schema/schema_tree.hpp"
+#include "schema/wishes.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "errors.hpp"
-#include "schema_tree.hpp"
-#include "structure.hpp"
+#include "base/errors.hpp"
+#include "base/structure.hpp"
+#include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 

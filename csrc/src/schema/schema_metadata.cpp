@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wishes.hpp"
+#include "schema/wishes.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 

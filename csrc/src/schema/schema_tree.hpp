@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "array_layout.hpp"
-#include "struct_block.hpp"
+#include "base/array_layout.hpp"
+#include "base/struct_block.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/schema.hpp>

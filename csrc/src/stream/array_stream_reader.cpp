@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nvtx.hpp"
-#include "utf8.hpp"
+#include "base/nvtx.hpp"
+#include "base/utf8.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 

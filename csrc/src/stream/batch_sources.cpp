@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nvtx.hpp"
-#include "thread_stamp.hpp"
+#include "base/nvtx.hpp"
+#include "cuda/ordering/thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nvtx.hpp"
+#include "base/nvtx.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dlpack_abi.hpp"
-#include "element_type.hpp"
+#include "tensor/dlpack_abi.hpp"
+#include "tensor/element_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_tree.hpp"
-#include "column_importer.hpp"
-#include "convert.hpp"
-#include "element_type.hpp"
-#include "foreign_array.hpp"
-#include "nvtx.hpp"
-#include "parsed_type.hpp"
+#include "arrays/array_tree.hpp"
+#include "arrays/foreign_array.hpp"
+#include "base/nvtx.hpp"
+#include "base/parsed_type.hpp"
+#include "compute/convert.hpp"
+#include "import/column_importer.hpp"
+#include "tensor/element_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_tree.hpp"
-#include "convert.hpp"
-#include "element_type.hpp"
-#include "nvtx.hpp"
-#include "structure.hpp"
+#include "arrays/array_tree.hpp"
+#include "base/nvtx.hpp"
+#include "base/structure.hpp"
+#include "compute/convert.hpp"
+#include "tensor/element_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 

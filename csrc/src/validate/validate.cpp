@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate.hpp"
+#include "validate/validate.hpp"
 
-#include "convert.hpp"
-#include "parsed_type.hpp"
-#include "structure.hpp"
+#include "base/parsed_type.hpp"
+#include "base/structure.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/types.hpp>
 

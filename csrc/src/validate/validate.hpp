@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "errors.hpp"
-#include "parsed_type.hpp"
+#include "base/errors.hpp"
+#include "base/parsed_type.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate_values.hpp"
+#include "validate/validate_values.hpp"
 
-#include "convert_host.hpp"
-#include "convert_views.hpp"
-#include "host_access.hpp"
-#include "utf8.hpp"
-#include "validate.hpp"
+#include "base/utf8.hpp"
+#include "compute/convert_views.hpp"
+#include "compute/host/convert.hpp"
+#include "compute/host_access.hpp"
+#include "validate/validate.hpp"
 
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "adopt.hpp"
+#include "arrays/adopt.hpp"
 
 #include "testing/columns.hpp"
 #include "testing/producer.hpp"

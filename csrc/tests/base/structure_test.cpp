@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "structure.hpp"
+#include "base/structure.hpp"
 
+#include "base/utf8.hpp"
 #include "testing/imports.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
-#include "utf8.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/schema.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parsed_type.hpp"
+#include "base/parsed_type.hpp"
 #include "testing/arrow_schema.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_host.hpp"
-
+#include "compute/host/convert.hpp"
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 

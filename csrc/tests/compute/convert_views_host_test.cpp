@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_views.hpp"
+#include "compute/convert_views.hpp"
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gather.hpp"
+#include "compute/gather.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"
 #include "testing/sample.hpp"

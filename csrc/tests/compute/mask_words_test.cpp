@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mask_words.hpp"
+#include "compute/device/mask_words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "allocation.hpp"
+#include "cuda/location/allocation.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 

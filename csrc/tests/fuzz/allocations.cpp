@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "allocations.hpp"
+#include "fuzz/allocations.hpp"
 
 #include <malloc.h>
 

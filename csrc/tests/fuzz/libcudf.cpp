@@ -2,7 +2,7 @@
 /// @file
 /// libcudf's `column::release` allocates although it is `noexcept`: a heap that refuses then ends
 /// the process, whoever calls it. So meanwhile ours does not.
-#include "allocations.hpp"
+#include "fuzz/allocations.hpp"
 
 #include <cudf/column/column.hpp>
 

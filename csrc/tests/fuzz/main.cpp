@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Imports structs that hostile producers could hand over. See README.md.
-#include "allocations.hpp"
-#include "feed.hpp"
-#include "mutate.hpp"
-#include "report.hpp"
-#include "request.hpp"
-#include "tensors.hpp"
-#include "tree.hpp"
-#include "trial.hpp"
+#include "fuzz/allocations.hpp"
+#include "fuzz/report.hpp"
+#include "fuzz/structs/mutate.hpp"
+#include "fuzz/structs/tree.hpp"
+#include "fuzz/trials/feed.hpp"
+#include "fuzz/trials/request.hpp"
+#include "fuzz/trials/tensors.hpp"
+#include "fuzz/trials/trial.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/types.hpp>

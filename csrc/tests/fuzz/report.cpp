@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report.hpp"
+#include "fuzz/report.hpp"
 
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tree.hpp"
-#include "verdict.hpp"
+#include "fuzz/oracles/verdict.hpp"
+#include "fuzz/structs/tree.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "counters.hpp"
+#include "sim/counters.hpp"
 
-#include "detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults.hpp"
+#include "sim/faults.hpp"
 
-#include "detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 namespace sim {
 

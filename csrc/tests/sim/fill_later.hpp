@@ -3,8 +3,8 @@
 /// Results of conversions that the simulated device makes when their turn comes.
 #pragma once
 
-#include "convert.hpp"
-#include "kernels.hpp"
+#include "compute/convert.hpp"
+#include "sim/kernels.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels.hpp"
+#include "sim/kernels.hpp"
 
-#include "detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 #include <stdexcept>
 #include <string>

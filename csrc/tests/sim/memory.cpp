@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory.hpp"
+#include "sim/memory.hpp"
 
-#include "detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 #include <new>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "memory.hpp"
+#include "sim/memory.hpp"
 
 #include <rmm/resource_ref.hpp>
 

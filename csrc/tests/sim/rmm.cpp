@@ -2,7 +2,7 @@
 /// @file
 /// librmm carries a CUDA runtime of its own, which finds no driver. These few functions of it are
 /// all that leads there from a `device_buffer`; the linker prefers them to librmm's.
-#include "detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/cuda_memcpy.hpp>

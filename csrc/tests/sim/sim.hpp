@@ -4,8 +4,8 @@
 /// to call beside CUDA's own functions.
 #pragma once
 
-#include "counters.hpp"
-#include "faults.hpp"
-#include "kernels.hpp"
-#include "memory.hpp"
-#include "world.hpp"
+#include "sim/counters.hpp"
+#include "sim/faults.hpp"
+#include "sim/kernels.hpp"
+#include "sim/memory.hpp"
+#include "sim/world.hpp"

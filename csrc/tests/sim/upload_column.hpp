@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "fill_later.hpp"
+#include "sim/fill_later.hpp"
 
 #include <cudf/column/column.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world.hpp"
+#include "sim/world.hpp"
 
-#include "detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 namespace sim {
 

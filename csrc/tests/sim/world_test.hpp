@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "sim.hpp"
+#include "sim/sim.hpp"
 
 #include <gtest/gtest.h>
 

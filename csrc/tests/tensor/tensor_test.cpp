@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dlpack_abi.hpp"
+#include "tensor/dlpack_abi.hpp"
 #include "testing/columns.hpp"
 #include "testing/imports.hpp"
 #include "testing/producer.hpp"

@@ -3,7 +3,7 @@
 /// Schemas built by nanoarrow from a test's own format strings.
 #pragma once
 
-#include "value.hpp"
+#include "testing/value.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 

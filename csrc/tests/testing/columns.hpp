@@ -3,7 +3,7 @@
 /// libcudf columns in host memory: made of values, sliced, and read back as values.
 #pragma once
 
-#include "value.hpp"
+#include "testing/value.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 

@@ -3,7 +3,7 @@
 /// Arrow arrays validated and read by nanoarrow.
 #pragma once
 
-#include "producer.hpp"
+#include "testing/producer.hpp"
 
 namespace cudf_arrow_bridge::test {
 

@@ -3,7 +3,7 @@
 /// The check of libcudf's invariants as an expectation of a test.
 #pragma once
 
-#include "invariants.hpp"
+#include "testing/invariants.hpp"
 
 #include <gtest/gtest.h>
 

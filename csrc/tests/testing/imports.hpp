@@ -4,9 +4,9 @@
 /// that its algorithms would read the rows that arrived.
 #pragma once
 
-#include "expect_invariants.hpp"
-#include "reading.hpp"
-#include "views.hpp"
+#include "testing/expect_invariants.hpp"
+#include "testing/reading.hpp"
+#include "testing/views.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
 

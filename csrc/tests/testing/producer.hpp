@@ -3,9 +3,9 @@
 /// Arrow arrays built by nanoarrow, each level of them sliced as a test asks.
 #pragma once
 
-#include "arrow_schema.hpp"
-#include "columns.hpp"
-#include "sample.hpp"
+#include "testing/arrow_schema.hpp"
+#include "testing/columns.hpp"
+#include "testing/sample.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 

@@ -6,7 +6,7 @@
 /// the algorithms would: rows of others, too many or too few.
 #pragma once
 
-#include "value.hpp"
+#include "testing/value.hpp"
 
 #include <cudf/column/column_view.hpp>
 

@@ -3,7 +3,7 @@
 /// Values and types drawn at random, the same for the same seed.
 #pragma once
 
-#include "value.hpp"
+#include "testing/value.hpp"
 
 #include <array>
 

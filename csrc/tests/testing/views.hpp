@@ -3,7 +3,7 @@
 /// Views of libcudf columns in host memory: sliced, and read back as values.
 #pragma once
 
-#include "value.hpp"
+#include "testing/value.hpp"
 
 #include <cudf/column/column_view.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_device.hpp"
+#include "compute/device/convert.hpp"
 
-#include "aligned_bytes.hpp"
-#include "halves.hpp"
-#include "mask_words.hpp"
-#include "staging.hpp"
+#include "compute/device/aligned_bytes.hpp"
+#include "compute/device/mask_words.hpp"
+#include "compute/halves.hpp"
+#include "cuda/transfer/staging.hpp"
 
 // clang-format off
 #include <variant>  // before libcudf's transform.hpp, which uses it without including it

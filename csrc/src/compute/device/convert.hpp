@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
 #include <cudf/binaryop.hpp>
 #include <cudf/column/column_view.hpp>
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-/// The operations of convert.hpp on device memory, enqueued on the placement's stream.
+/// The operations of compute/convert.hpp on device memory, enqueued on the placement's stream.
 namespace cudf_arrow_bridge::detail::device {
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);

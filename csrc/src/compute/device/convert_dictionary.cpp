@@ -3,8 +3,9 @@
 #include <variant>  // before libcudf's headers, some of which use it without including it
 // clang-format on
 
-#include "child_column.hpp"
-#include "convert_dictionary.hpp"
+#include "compute/convert_dictionary.hpp"
+
+#include "base/child_column.hpp"
 
 #include <cudf/aggregation.hpp>
 #include <cudf/copying.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "aligned_bytes.hpp"
-#include "convert_views.hpp"
-#include "read_back.hpp"
+#include "compute/convert_views.hpp"
+
+#include "compute/device/aligned_bytes.hpp"
+#include "cuda/transfer/read_back.hpp"
 
 // clang-format off
 #include <variant>  // before libcudf's headers, some of which use it without including it

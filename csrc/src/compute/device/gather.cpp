@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gather.hpp"
+#include "compute/gather.hpp"
 
 #include <cudf/copying.hpp>
 #include <cudf/table/table.hpp>

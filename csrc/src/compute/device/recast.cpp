@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recast_device.hpp"
+#include "compute/device/recast.hpp"
 
-#include "convert_device.hpp"
+#include "compute/device/convert.hpp"
 
 #include <cudf/aggregation.hpp>
 #include <cudf/binaryop.hpp>

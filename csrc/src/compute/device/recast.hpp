@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "recast.hpp"
+#include "compute/recast.hpp"
 
-/// The operations of recast.hpp on device memory, enqueued on the placement's stream.
+/// The operations of compute/recast.hpp on device memory, enqueued on the placement's stream.
 namespace cudf_arrow_bridge::detail::device {
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,

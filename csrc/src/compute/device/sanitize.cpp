@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child_column.hpp"
-#include "sanitize.hpp"
+#include "compute/sanitize.hpp"
+
+#include "base/child_column.hpp"
 
 #include <cudf/copying.hpp>
 #include <cudf/null_mask.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_host.hpp"
+#include "compute/host/convert.hpp"
 
-#include "halves.hpp"
-#include "host_access.hpp"
+#include "compute/halves.hpp"
+#include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>

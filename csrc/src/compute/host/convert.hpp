@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "convert.hpp"
+#include "compute/convert.hpp"
 
-/// The operations of convert.hpp on host memory. They assume nothing about alignment, and read no
-/// byte that holds no bit or value of the range.
+/// The operations of compute/convert.hpp on host memory. They assume nothing about alignment, and
+/// read no byte that holds no bit or value of the range.
 namespace cudf_arrow_bridge::detail::host {
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where);

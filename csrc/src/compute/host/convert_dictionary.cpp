@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child_column.hpp"
-#include "convert_dictionary.hpp"
-#include "convert_host.hpp"
-#include "gather.hpp"
-#include "host_access.hpp"
+#include "compute/convert_dictionary.hpp"
+
+#include "base/child_column.hpp"
+#include "compute/gather.hpp"
+#include "compute/host/convert.hpp"
+#include "compute/host_access.hpp"
 
 #include <cudf/utilities/type_dispatcher.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert_views.hpp"
-#include "host_access.hpp"
+#include "compute/convert_views.hpp"
+
+#include "compute/host_access.hpp"
 
 #include <cudf/column/column.hpp>
 

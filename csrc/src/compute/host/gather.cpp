@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child_column.hpp"
-#include "gather.hpp"
-#include "host_access.hpp"
+#include "compute/gather.hpp"
+
+#include "base/child_column.hpp"
+#include "compute/host_access.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "recast.hpp"
+#include "compute/recast.hpp"
 
-/// The operations of recast.hpp on host memory.
+/// The operations of compute/recast.hpp on host memory.
 namespace cudf_arrow_bridge::detail::host {
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,

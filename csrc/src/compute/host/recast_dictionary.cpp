@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child_column.hpp"
-#include "host_access.hpp"
-#include "recast_host.hpp"
+#include "base/child_column.hpp"
+#include "compute/host/recast.hpp"
+#include "compute/host_access.hpp"
 
 #include <limits>
 #include <string_view>

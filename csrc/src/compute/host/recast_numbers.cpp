@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host_access.hpp"
-#include "recast_host.hpp"
+#include "compute/host/recast.hpp"
+#include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child_column.hpp"
-#include "gather.hpp"
-#include "host_access.hpp"
-#include "sanitize.hpp"
+#include "compute/sanitize.hpp"
+
+#include "base/child_column.hpp"
+#include "compute/gather.hpp"
+#include "compute/host_access.hpp"
 
 #include <algorithm>
 #include <bit>

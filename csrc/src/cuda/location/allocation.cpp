@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "allocation.hpp"
+#include "cuda/location/allocation.hpp"
 
 #include <cuda_runtime_api.h>
 

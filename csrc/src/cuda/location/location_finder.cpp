@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "location_finder.hpp"
+#include "cuda/location/location_finder.hpp"
 
-#include "allocation.hpp"
+#include "cuda/location/allocation.hpp"
 
 #include <rmm/cuda_device.hpp>
 

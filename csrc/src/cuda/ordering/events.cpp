@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events.hpp"
+#include "cuda/ordering/events.hpp"
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "process.hpp"
+#include "cuda/ordering/process.hpp"
 
 #include <cuda/stream>
 #include <cuda_runtime_api.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events.hpp"
-#include "process.hpp"
-#include "thread_stamp.hpp"
+#include "cuda/ordering/events.hpp"
+#include "cuda/ordering/process.hpp"
+#include "cuda/ordering/thread_stamp.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/ordering.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process.hpp"
+#include "cuda/ordering/process.hpp"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "thread_stamp.hpp"
+#include "cuda/ordering/thread_stamp.hpp"
 
 #include <cuda_runtime_api.h>
 

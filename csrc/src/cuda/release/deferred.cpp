@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deferred.hpp"
+#include "cuda/release/deferred.hpp"
 
-#include "release_queue.hpp"
+#include "cuda/release/release_queue.hpp"
 
 #include <algorithm>
 #include <exception>

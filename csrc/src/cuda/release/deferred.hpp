@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "events.hpp"
+#include "cuda/ordering/events.hpp"
 
 #include <rmm/cuda_device.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "release_lanes.hpp"
+#include "cuda/release/release_lanes.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "deferred.hpp"
+#include "cuda/release/deferred.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "release_queue.hpp"
+#include "cuda/release/release_queue.hpp"
 
-#include "process.hpp"
+#include "cuda/ordering/process.hpp"
 
 #include <cudf_arrow_bridge/release.hpp>
 

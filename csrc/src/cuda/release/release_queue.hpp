@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "deferred.hpp"
-#include "release_lanes.hpp"
+#include "cuda/release/deferred.hpp"
+#include "cuda/release/release_lanes.hpp"
 
 #include <condition_variable>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "read_back.hpp"
+#include "cuda/transfer/read_back.hpp"
 
-#include "deferred.hpp"
-#include "staging.hpp"
+#include "cuda/release/deferred.hpp"
+#include "cuda/transfer/staging.hpp"
 
 #include <rmm/detail/error.hpp>
 

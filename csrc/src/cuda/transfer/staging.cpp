@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "staging.hpp"
+#include "cuda/transfer/staging.hpp"
 
-#include "deferred.hpp"
-#include "process.hpp"
+#include "cuda/ordering/process.hpp"
+#include "cuda/release/deferred.hpp"
 
 #include <rmm/detail/error.hpp>
 

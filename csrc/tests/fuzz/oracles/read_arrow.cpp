@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "value_writer.hpp"
-#include "values.hpp"
+#include "fuzz/oracles/value_writer.hpp"
+#include "fuzz/oracles/values.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "verdict.hpp"
+#include "fuzz/oracles/verdict.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -3,8 +3,8 @@
 /// How a trial may end, and what is never an end.
 #pragma once
 
-#include "allocations.hpp"
-#include "tree.hpp"
+#include "fuzz/allocations.hpp"
+#include "fuzz/structs/tree.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layout.hpp"
+#include "fuzz/structs/layout.hpp"
 
 #include <cstdlib>
 

@@ -3,7 +3,7 @@
 /// What the Arrow columnar format says of memory, written down without a look at the core.
 #pragma once
 
-#include "random.hpp"
+#include "fuzz/structs/random.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 

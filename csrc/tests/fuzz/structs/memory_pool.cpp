@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_pool.hpp"
+#include "fuzz/structs/memory_pool.hpp"
 
 #include <cstring>
 #include <new>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mutate.hpp"
+#include "fuzz/structs/mutate.hpp"
 
-#include "strange.hpp"
+#include "fuzz/structs/strange.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tree.hpp"
+#include "fuzz/structs/tree.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 

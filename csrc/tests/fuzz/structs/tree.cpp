@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree.hpp"
+#include "fuzz/structs/tree.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "layout.hpp"
-#include "memory_pool.hpp"
-#include "random.hpp"
+#include "fuzz/structs/layout.hpp"
+#include "fuzz/structs/memory_pool.hpp"
+#include "fuzz/structs/random.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "feed.hpp"
+#include "fuzz/trials/feed.hpp"
 
-#include "allocations.hpp"
-#include "strange.hpp"
+#include "fuzz/allocations.hpp"
+#include "fuzz/structs/strange.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/stream.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "request.hpp"
+#include "fuzz/trials/request.hpp"
 
-#include "allocations.hpp"
-#include "values.hpp"
+#include "fuzz/allocations.hpp"
+#include "fuzz/oracles/values.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/import.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tree.hpp"
-#include "trial.hpp"
-#include "verdict.hpp"
+#include "fuzz/oracles/verdict.hpp"
+#include "fuzz/structs/tree.hpp"
+#include "fuzz/trials/trial.hpp"
 
 namespace cudf_arrow_bridge::fuzz {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensors.hpp"
+#include "fuzz/trials/tensors.hpp"
 
-#include "allocations.hpp"
-#include "dlpack_abi.hpp"
-#include "strange.hpp"
-#include "trial.hpp"
-#include "value_writer.hpp"
-#include "values.hpp"
+#include "fuzz/allocations.hpp"
+#include "fuzz/oracles/value_writer.hpp"
+#include "fuzz/oracles/values.hpp"
+#include "fuzz/structs/strange.hpp"
+#include "fuzz/trials/trial.hpp"
+#include "tensor/dlpack_abi.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/tensor.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "random.hpp"
-#include "verdict.hpp"
+#include "fuzz/oracles/verdict.hpp"
+#include "fuzz/structs/random.hpp"
 
 namespace cudf_arrow_bridge::fuzz {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trial.hpp"
+#include "fuzz/trials/trial.hpp"
 
-#include "allocations.hpp"
+#include "fuzz/allocations.hpp"
+#include "fuzz/oracles/values.hpp"
 #include "testing/invariants.hpp"
-#include "values.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tree.hpp"
-#include "verdict.hpp"
+#include "fuzz/oracles/verdict.hpp"
+#include "fuzz/structs/tree.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>

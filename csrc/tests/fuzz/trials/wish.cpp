@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mutate.hpp"
-#include "request.hpp"
+#include "fuzz/structs/mutate.hpp"
+#include "fuzz/trials/request.hpp"
 
 #include <algorithm>
 #include <array>

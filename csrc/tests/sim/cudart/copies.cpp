@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../detail/machine.hpp"
+#include "sim/detail/machine.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "memory_table.hpp"
-#include "scheduler.hpp"
+#include "sim/detail/memory_table.hpp"
+#include "sim/detail/scheduler.hpp"
 
 #include <cuda_runtime_api.h>
 

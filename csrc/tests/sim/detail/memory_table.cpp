@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_table.hpp"
+#include "sim/detail/memory_table.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler.hpp"
+#include "sim/detail/scheduler.hpp"
 
 #include <chrono>
 #include <cstdio>

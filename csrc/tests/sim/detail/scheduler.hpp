@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../world.hpp"
-#include "generator.hpp"
-#include "streams.hpp"
+#include "sim/detail/generator.hpp"
+#include "sim/detail/streams.hpp"
+#include "sim/world.hpp"
 
 #include <condition_variable>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams.hpp"
+#include "sim/detail/streams.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions for the simulated device: the ones for the host, but run by the stream.
-#include "convert_device.hpp"
+#include "compute/device/convert.hpp"
 
-#include "convert_host.hpp"
-#include "fill_later.hpp"
+#include "compute/host/convert.hpp"
+#include "sim/fill_later.hpp"
 
 #include <cudf/null_mask.hpp>
 #include <cudf/utilities/traits.hpp>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions of dictionaries, likewise.
-#include "convert_dictionary.hpp"
-#include "upload_column.hpp"
+#include "compute/convert_dictionary.hpp"
+
+#include "sim/upload_column.hpp"
 
 #include <utility>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions of views and runs, likewise.
-#include "convert_views.hpp"
-#include "read_back.hpp"
-#include "upload_column.hpp"
+#include "compute/convert_views.hpp"
+
+#include "cuda/transfer/read_back.hpp"
+#include "sim/upload_column.hpp"
 
 #include <utility>
 #include <vector>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's gathering of rows, likewise.
-#include "gather.hpp"
-#include "upload_column.hpp"
+#include "compute/gather.hpp"
+
+#include "sim/upload_column.hpp"
 
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>

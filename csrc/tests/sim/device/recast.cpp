@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions of whole columns, likewise. All wait but the casts, as libcudf's do.
-#include "recast_device.hpp"
+#include "compute/device/recast.hpp"
 
-#include "convert_device.hpp"
-#include "kernels.hpp"
-#include "recast_host.hpp"
-#include "upload_column.hpp"
+#include "compute/device/convert.hpp"
+#include "compute/host/recast.hpp"
+#include "sim/kernels.hpp"
+#include "sim/upload_column.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's rewriting of nulls, likewise.
-#include "sanitize.hpp"
-#include "upload_column.hpp"
+#include "compute/sanitize.hpp"
+
+#include "sim/upload_column.hpp"
 
 #include <utility>
 

@@ -4,11 +4,11 @@
 /// are no friends of ours.
 #pragma once
 
-#include "deferred.hpp"
-#include "events.hpp"
+#include "cuda/ordering/events.hpp"
+#include "cuda/release/deferred.hpp"
+#include "cuda/transfer/staging.hpp"
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
-#include "staging.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"
 #include "testing/reading.hpp"

@@ -2,7 +2,7 @@
 /// @file
 /// Random programs of several threads, streams and devices, each value that a kernel reads checked.
 /// `CUDF_ARROW_BRIDGE_SEED=<seed>` runs one of them alone.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <array>
 #include <cstdlib>

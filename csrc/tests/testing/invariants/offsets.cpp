@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../views.hpp"
-#include "walker.hpp"
+#include "testing/invariants/walker.hpp"
+#include "testing/views.hpp"
 
 namespace cudf_arrow_bridge::test {
 namespace {

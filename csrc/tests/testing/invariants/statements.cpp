@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../invariants.hpp"
+#include "testing/invariants.hpp"
 
 #include <array>
 

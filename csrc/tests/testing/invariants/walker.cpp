@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "walker.hpp"
+#include "testing/invariants/walker.hpp"
 
-#include "../views.hpp"
+#include "testing/views.hpp"
 
 #include <cudf/utilities/traits.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../invariants.hpp"
+#include "testing/invariants.hpp"
 
 #include <utility>
 

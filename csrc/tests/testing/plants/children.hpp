@@ -3,8 +3,8 @@
 /// What is wrong with the fields of structs, and with dictionaries.
 #pragma once
 
-#include "../sample.hpp"
-#include "plant.hpp"
+#include "testing/plants/plant.hpp"
+#include "testing/sample.hpp"
 
 namespace cudf_arrow_bridge::test {
 

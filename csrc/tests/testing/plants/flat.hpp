@@ -3,8 +3,8 @@
 /// What is wrong with masks, data and the number of children.
 #pragma once
 
-#include "../sample.hpp"
-#include "plant.hpp"
+#include "testing/plants/plant.hpp"
+#include "testing/sample.hpp"
 
 #include <limits>
 

@@ -3,8 +3,8 @@
 /// What is wrong with offsets, and with what they point into.
 #pragma once
 
-#include "../sample.hpp"
-#include "plant.hpp"
+#include "testing/plants/plant.hpp"
+#include "testing/sample.hpp"
 
 namespace cudf_arrow_bridge::test {
 

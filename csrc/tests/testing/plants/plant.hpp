@@ -3,9 +3,9 @@
 /// Columns with one thing wrong, made of sound ones.
 #pragma once
 
-#include "../columns.hpp"
-#include "../invariants.hpp"
-#include "../views.hpp"
+#include "testing/columns.hpp"
+#include "testing/invariants.hpp"
+#include "testing/views.hpp"
 
 #include <optional>
 #include <utility>

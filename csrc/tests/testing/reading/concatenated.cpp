@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offsets.hpp"
 #include "testing/reading.hpp"
+#include "testing/reading/offsets.hpp"
 #include "testing/views.hpp"
 
 #include <algorithm>

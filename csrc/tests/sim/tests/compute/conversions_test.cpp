@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Conversions that the core puts together from libcudf's operations and CUDA's own.
-#include "bridge_test.hpp"
-#include "convert_device.hpp"
-#include "read_back.hpp"
+#include "compute/device/convert.hpp"
+#include "cuda/transfer/read_back.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <cudf/unary.hpp>
 

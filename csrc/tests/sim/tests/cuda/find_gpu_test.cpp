@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "find_gpu.hpp"
+#include "cuda/location/find_gpu.hpp"
 
 #include "sim/world_test.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Forked children leave what their parent imported alone, and release what they import.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>

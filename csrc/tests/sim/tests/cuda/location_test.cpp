@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Exports say what the memory is and where, and ask CUDA once per allocation.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <cudf/table/table_view.hpp>
 

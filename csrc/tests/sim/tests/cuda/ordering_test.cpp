@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events.hpp"
+#include "cuda/ordering/events.hpp"
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Release callbacks may be slow, use CUDA and come back; processes may exit meanwhile.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <chrono>
 #include <cstdio>

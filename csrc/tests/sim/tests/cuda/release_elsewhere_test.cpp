@@ -2,8 +2,8 @@
 /// @file
 /// Columns may be freed while another device is current, or on another thread than the one that
 /// imported them: the default streams are other streams there.
-#include "bridge_test.hpp"
-#include "foreign_array.hpp"
+#include "arrays/foreign_array.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <optional>
 #include <thread>

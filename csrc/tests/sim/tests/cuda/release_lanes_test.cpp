@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Releases of one stream keep their order and don't wait for those of another.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <chrono>
 #include <future>

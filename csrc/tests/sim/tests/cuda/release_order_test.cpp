@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A producer is released once nothing that was queued can still read its memory.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Exports tell consumers when the data is there: an event on the stream, from the pool.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// What a requested schema has converted is ready when the export's event says so.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 #include "testing/consumer.hpp"
 

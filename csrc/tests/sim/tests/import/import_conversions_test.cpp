@@ -2,7 +2,7 @@
 /// @file
 /// What an import converts or rewrites is so on its stream; where the host waits for that is
 /// counted.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Imports wait, on the stream, for what the producer has not computed yet.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <numeric>
 #include <optional>

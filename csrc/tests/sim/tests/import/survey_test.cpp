@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// What an import must know of device memory it reads with one wait, whatever is imported.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 
 #include <algorithm>

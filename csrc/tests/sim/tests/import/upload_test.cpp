@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Arrays of the CPU come to the GPU and go back; the host waits only where it is said to.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
 

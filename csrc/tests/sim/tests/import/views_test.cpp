@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Views and runs of another's memory, decoded on the device.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
 

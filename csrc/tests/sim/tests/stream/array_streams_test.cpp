@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Streams of batches: each batch has its own event, and readers that know none wait.
-#include "bridge_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 

@@ -2,8 +2,8 @@
 /// @file
 /// Tensors: consumers of exports wait for them, imports wait for producers, and nobody frees what
 /// is still read.
-#include "bridge_test.hpp"
-#include "dlpack_abi.hpp"
+#include "sim/tests/bridge_test.hpp"
+#include "tensor/dlpack_abi.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 
