@@ -5,6 +5,7 @@
 
 #include <cudf/column/column_view.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace cudf_arrow_bridge::detail {
@@ -29,6 +30,13 @@ inline cudf::column_view const& child_of(cudf::column_view const& column,
                    std::to_string(index + 1) + " expected");
   }
   return child_of(column, index);
+}
+
+/// @return Whether a column, or one at any depth below it, is of Arrow's null type
+inline bool has_null_column(cudf::column_view const& column)
+{
+  return column.type().id() == cudf::type_id::EMPTY ||
+         std::any_of(column.child_begin(), column.child_end(), has_null_column);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -28,6 +28,21 @@ struct parsed_tree {
   std::vector<parsed_tree> children;  ///< a dictionary's one child is its values
 };
 
+/// @return The most digits that a decimal of so many bits holds
+constexpr int max_precision(std::int64_t bits) noexcept
+{
+  switch (bits) {
+    case 32: return 9;
+    case 64: return 18;
+    case 128: return 38;
+    default: return 76;
+  }
+}
+
+/// @return Bits of a value of a fixed-width type
+inline std::int64_t bits_of(cudf::data_type type)
+{ return static_cast<std::int64_t>(cudf::size_of(type)) * 8; }
+
 /**
  * @brief Parses one level of a schema.
  *

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The one place that chooses between the CPU and the GPU: each operation goes by its placement.
 #include "compute/convert.hpp"
+#include "compute/convert_dictionary.hpp"
+#include "compute/convert_views.hpp"
 #include "compute/device/convert.hpp"
+#include "compute/device/recast.hpp"
+#include "compute/gather.hpp"
 #include "compute/host/convert.hpp"
+#include "compute/host/recast.hpp"
+#include "compute/host_access.hpp"
+#include "compute/recast.hpp"
 #include "cuda/transfer/read_back.hpp"
 
 #include <rmm/error.hpp>
@@ -93,8 +102,13 @@ offset_ends read_ends(void const* offsets,
                       std::int64_t width,
                       placement const& where)
 {
-  return where.host ? host::read_ends(offsets, size, width)
-                    : device::read_ends(offsets, size, width, where);
+  if (where.host) { return host::read_ends(offsets, size, width); }
+  auto batch       = device::read_batch{where.stream};
+  auto const first = batch.add(offsets, width);
+  auto const last  = batch.add(static_cast<std::byte const*>(offsets) + size * width, width);
+  batch.enqueue();
+  batch.wait();
+  return {batch.at(first), batch.at(last)};
 }
 
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
@@ -108,5 +122,89 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
 { return where.host ? host::count_up(count, step, where) : device::count_up(count, step, where); }
+
+std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
+                                          cudf::column_view const& map,
+                                          column_path const& path,
+                                          placement const& where)
+{
+  return where.host ? host::gather_rows(source, map, path, where)
+                    : device::gather_rows(source, map, path, where);
+}
+
+string_buffers strings_from_views(view_rows const& rows,
+                                  column_path const& path,
+                                  placement const& where)
+{
+  return where.host ? host::strings_from_views(rows, path, where)
+                    : device::strings_from_views(rows, where);
+}
+
+gathered_lists lists_from_views(list_view_rows const& rows,
+                                column_path const& path,
+                                placement const& where)
+{
+  return where.host ? host::lists_from_views(rows, path, where)
+                    : device::lists_from_views(rows, path, where);
+}
+
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
+                                           column_path const& path,
+                                           placement const& where)
+{
+  return where.host ? host::runs_of_rows(rows, path, where)
+                    : device::runs_of_rows(rows, path, where);
+}
+
+dictionary_parts drop_null_keys(cudf::column_view const& indices,
+                                cudf::column_view const& keys,
+                                row_mask const& mask,
+                                column_path const& path,
+                                placement const& where)
+{
+  return where.host ? host::drop_null_keys(indices, keys, mask, path, where)
+                    : device::drop_null_keys(indices, keys, mask, where);
+}
+
+std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
+                                                column_path const& path,
+                                                placement const& where)
+{
+  return where.host ? host::decode_dictionary(dictionary, path, where)
+                    : device::decode_dictionary(dictionary, where);
+}
+
+std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
+                                                placement const& where)
+{
+  return where.host ? host::encode_dictionary(column, where)
+                    : device::encode_dictionary(column, where);
+}
+
+std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
+                                          cudf::data_type type,
+                                          placement const& where)
+{
+  return where.host ? host::cast_column(column, type, where)
+                    : device::cast_column(column, type, where);
+}
+
+value_range range_of(cudf::column_view const& column, placement const& where)
+{ return where.host ? host::range_of(column) : device::range_of(column, where); }
+
+bool has_whole_days(cudf::column_view const& column, placement const& where)
+{ return where.host ? host::has_whole_days(column) : device::has_whole_days(column, where); }
+
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, placement const& where)
+{
+  return where.host ? host::has_lists_of(column, size) : device::has_lists_of(column, size, where);
+}
+
+rmm::device_buffer pad_lists(cudf::column_view const& column,
+                             cudf::size_type size,
+                             placement const& where)
+{
+  return where.host ? host::pad_lists(column, size, where) : device::pad_lists(column, size, where);
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Reading and making buffers of host memory, for the conversions that run on the CPU.
+/// Reading and making buffers of host memory, for whatever runs on the CPU.
 #pragma once
 
 #include "compute/convert.hpp"
@@ -22,6 +22,17 @@ T load(void const* values, std::int64_t index)
   std::memcpy(
     &value, static_cast<std::byte const*>(values) + index * std::int64_t{sizeof(T)}, sizeof(T));
   return value;
+}
+
+/// An integer of 1, 2, 4 or 8 bytes, at any address.
+inline std::int64_t read_integer(void const* source, std::int64_t width)
+{
+  switch (width) {
+    case 1: return load<std::int8_t>(source, 0);
+    case 2: return load<std::int16_t>(source, 0);
+    case 4: return load<std::int32_t>(source, 0);
+    default: return load<std::int64_t>(source, 0);
+  }
 }
 
 inline bool bit_at(void const* bits, std::int64_t index)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/sanitize.hpp"
 
+#include "base/child_column.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -23,12 +25,6 @@ bool may_be_dirty(cudf::column_view const& column)
   return has_null_lists_or_strings(column) ||
          (column.type().id() == type_id::STRUCT && column.null_count() > 0) ||
          std::any_of(column.child_begin(), column.child_end(), may_be_dirty);
-}
-
-bool has_null_column(cudf::column_view const& column)
-{
-  return column.type().id() == type_id::EMPTY ||
-         std::any_of(column.child_begin(), column.child_end(), has_null_column);
 }
 
 /// A column taken apart, to be made again with other parts.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Masks that a survey of device memory counts the nulls of. They are only enqueued.
+/// The masks that a survey of device memory makes, which is only enqueued, and how it counts their
+/// nulls.
 #pragma once
 
 #include "compute/convert.hpp"
@@ -9,7 +10,14 @@
 
 #include <rmm/device_buffer.hpp>
 
+#include <span>
+#include <vector>
+
 namespace cudf_arrow_bridge::detail::device {
+
+/// How many bits of each range are 0, of all with one wait (one for each 2^31 bits, if there are
+/// more).
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where);
 
 /// The rows that are valid in both of two masks, which begin with words of libcudf's.
 rmm::device_buffer valid_in_both(void const* left,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
+#include "base/parsed_type.hpp"
 #include "export/array_builder.hpp"
 #include "schema/negotiate.hpp"
 
@@ -13,9 +14,6 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 using cudf::type_id;
-
-std::int64_t bits_of(cudf::data_type type)
-{ return static_cast<std::int64_t>(cudf::size_of(type)) * 8; }
 
 /// The type of the values as Arrow has them; `EMPTY` where they are libcudf's own.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
+#include "cuda/location/device_guard.hpp"
 #include "cuda/location/location_finder.hpp"
 #include "export/array_builder.hpp"
 
@@ -28,13 +29,10 @@ memory_location location_of(std::span<cudf::column_view const> columns)
   return finder.result();
 }
 
-/// Makes the device current that owns the memory, where one does.
-std::optional<rmm::cuda_set_device_raii> on_device(memory_location const& location)
-{
-  if (location.device_type != ARROW_DEVICE_CUDA) { return std::nullopt; }
-  return std::optional<rmm::cuda_set_device_raii>{
-    std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
-}
+/// The device that alone can have made what is in some memory; pinned and managed memory may be the
+/// work of any device, so there it is the current one whose streams are meant.
+memory_location device_of(memory_location const& location)
+{ return location.device_type == ARROW_DEVICE_CUDA ? location : memory_location{}; }
 
 /// The current device's resource, which is what callers pass who have no other in mind, stands for
 /// that of the memory's device: converted buffers are to be where the others are.
@@ -93,7 +91,7 @@ device_array build_tree(std::span<cudf::column_view const> columns,
   tree->location   = location_of(columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
   auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
-  auto const guard = on_device(tree->location);
+  auto const guard = guard_device(device_of(tree->location));
   auto const where = placement{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
   if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }

@@ -2,7 +2,7 @@
 #include "import/column_importer.hpp"
 
 #include "arrays/adopt.hpp"
-#include "compute/host/convert.hpp"
+#include "compute/host_access.hpp"
 #include "compute/sanitize.hpp"
 #include "cuda/location/allocation.hpp"
 #include "import/layouts.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/import_survey.hpp"
 
-#include "compute/device/convert.hpp"
 #include "compute/survey_bits.hpp"
 #include "cuda/location/allocation.hpp"
 #include "import/offsets.hpp"

@@ -1,7 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/layouts.hpp"
 
+#include "compute/gather.hpp"
+#include "import/offsets.hpp"
+#include "validate/validate.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
 namespace cudf_arrow_bridge::detail {
+namespace {
+
+column_parts bytes_in_lists(column_importer const& importer,
+                            list_offsets&& offsets,
+                            void const* bytes)
+{
+  auto const* first = static_cast<std::byte const*>(bytes) + offsets.begin;
+  auto result       = column_parts{importer.no_buffer(), {}};
+  result.children.push_back(std::move(offsets.column));
+  result.children.push_back(
+    importer.flat_column(cudf::type_id::UINT8, offsets.size, importer.take(first, offsets.size)));
+  return result;
+}
+
+column_parts elements_in_lists(column_importer const& importer,
+                               import_level const& level,
+                               std::unique_ptr<cudf::column> offsets,
+                               row_range const& elements)
+{
+  auto const path = column_path{level.path, "[]"};
+  auto result     = column_parts{importer.no_buffer(), {}};
+  result.children.push_back(std::move(offsets));
+  result.children.push_back(
+    importer.column({level.types.children[0], *level.array.children[0], elements, path}));
+  return result;
+}
+
+std::unique_ptr<cudf::column> decode(column_importer const& importer, import_level const& level)
+{
+  auto const& ends   = *level.array.children[0];
+  auto const& values = *level.array.children[1];
+  auto const path    = column_path{level.path, level.types.children[1].schema->name};
+  auto const column  = [&](std::int64_t size) {
+    return importer.column({level.types.children[1], values, {values.offset, size, 0}, path});
+  };
+  if (level.rows.storage_size() == 0) { return column(0); }
+  auto const width = level.types.children[0].type.element_bits / 8;
+  auto const runs =
+    runs_of_rows({static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
+                  width,
+                  ends.length,
+                  level.rows.storage_begin(),
+                  level.rows.num_rows()},
+                 level.path,
+                 importer.where());
+  return gather_rows(column(ends.length)->view(), runs->view(), level.path, importer.where());
+}
+
+}  // namespace
 
 column_parts import_values(column_importer const& importer, import_level const& level)
 {
@@ -22,6 +79,88 @@ column_parts import_values(column_importer const& importer, import_level const& 
             ? widen_halves(first, rows.num_rows(), where)
             : cast_values(first, rows.num_rows(), cudf::type_id::INT32, type.id(), where),
           {}};
+}
+
+column_parts import_fields(column_importer const& importer, import_level const& level)
+{
+  auto result = column_parts{importer.no_buffer(), {}};
+  for (std::size_t i = 0; i < level.types.children.size(); ++i) {
+    auto const& field = level.types.children[i];
+    auto const& child = *level.array.children[i];
+    auto const path   = column_path{level.path, field.schema->name};
+    result.children.push_back(
+      importer.column({field, child, child_rows(level.type(), child, level.rows), path}));
+  }
+  return result;
+}
+
+column_parts import_strings(column_importer const& importer, import_level const& level)
+{
+  auto const& where = importer.where();
+  auto const size   = level.rows.storage_size();
+  auto const width  = offset_width(level.type().layout);
+  auto result       = column_parts{importer.no_buffer(), {}};
+  if (size == 0) {
+    // Nothing but an offset tells large strings from others, so one is made.
+    if (width == 8) {
+      result.children.push_back(importer.flat_column(cudf::type_id::INT64, 1, zeros(width, where)));
+    }
+    return result;
+  }
+  auto const ends   = importer.ends_of(level);
+  auto const origin = origin_of(level.type(), level.rows, ends);
+  check_string_data(ends.last, level.array.buffers[2], level.path);
+  auto const* bytes = static_cast<std::byte const*>(level.array.buffers[2]);
+  auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+  result.children.push_back(import_offsets(importer, level, origin, type));
+  result.data = importer.take(bytes + origin, ends.last - origin);
+  return result;
+}
+
+column_parts import_binary(column_importer const& importer, import_level const& level)
+{
+  auto offsets      = import_list_offsets(importer, level);
+  auto const* bytes = level.array.buffers[2];
+  check_string_data(offsets.size, bytes, level.path);
+  return bytes_in_lists(importer, std::move(offsets), bytes);
+}
+
+column_parts import_fixed_size_binary(column_importer const& importer, import_level const& level)
+{
+  return bytes_in_lists(
+    importer, make_offsets(importer, level, level.type().element_bits / 8), level.array.buffers[1]);
+}
+
+column_parts import_lists(column_importer const& importer, import_level const& level)
+{
+  auto offsets        = import_list_offsets(importer, level);
+  auto const& element = *level.array.children[0];
+  if (offsets.begin + offsets.size > element.length) {
+    fail_invalid(level.path,
+                 std::to_string(element.length) + " list elements found, at least " +
+                   std::to_string(offsets.begin + offsets.size) + " expected by the offsets");
+  }
+  return elements_in_lists(
+    importer, level, std::move(offsets.column), {element.offset + offsets.begin, offsets.size, 0});
+}
+
+column_parts import_fixed_size_lists(column_importer const& importer, import_level const& level)
+{
+  auto const& type = level.type();
+  return elements_in_lists(importer,
+                           level,
+                           make_offsets(importer, level, type.list_size).column,
+                           child_rows(type, *level.array.children[0], level.rows));
+}
+
+column_parts import_runs(column_importer const& importer, import_level const& level)
+{
+  auto column           = decode(importer, level);
+  auto const null_count = column->null_count();
+  auto contents         = column->release();
+  return {std::move(*contents.data),
+          std::move(contents.children),
+          mask_buffer{std::move(*contents.null_mask), null_count}};
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -3,7 +3,6 @@
 
 #include "base/child_column.hpp"
 #include "base/parsed_type.hpp"
-#include "cuda/location/location_finder.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 
@@ -34,20 +33,8 @@ bool has_large_offsets(cudf::column_view const& column)
            type_id::INT64;
 }
 
-std::int64_t bits_of(cudf::data_type type)
-{ return static_cast<std::int64_t>(cudf::size_of(type)) * 8; }
-
-int max_precision(cudf::data_type type)
-{
-  switch (type.id()) {
-    case type_id::DECIMAL32: return 9;
-    case type_id::DECIMAL64: return 18;
-    default: return 38;
-  }
-}
-
 int precision_of(cudf::data_type type, column_metadata const& metadata)
-{ return metadata.precision == 0 ? max_precision(type) : metadata.precision; }
+{ return metadata.precision == 0 ? max_precision(bits_of(type)) : metadata.precision; }
 
 std::string decimal_format(cudf::data_type type, int precision)
 {
@@ -58,7 +45,7 @@ std::string decimal_format(cudf::data_type type, int precision)
 
 void check_precision(cudf::data_type type, column_metadata const& metadata, column_path const& path)
 {
-  auto const most = max_precision(type);
+  auto const most = max_precision(bits_of(type));
   if (metadata.precision < 0 || metadata.precision > most) {
     fail_invalid(path,
                  "precision " + std::to_string(metadata.precision) + " found, at most " +
@@ -123,14 +110,6 @@ bool is_list_of(cudf::column_view const& column, array_layout layout, std::strin
   }
   auto const has_children = layout == array_layout::offsets32 || layout == array_layout::offsets64;
   return has_children || element.type().id() == type_id::UINT8;
-}
-
-/// There is no public algorithm of libcudf's that makes views.
-bool is_on_host(cudf::column_view const& column)
-{
-  auto finder = location_finder{};
-  finder.add(column);
-  return finder.result().device_type == ARROW_DEVICE_CPU;
 }
 
 std::optional<outcome> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
@@ -294,8 +273,7 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
   result.step.element_bits = type.element_bits;
   if (format.starts_with("tt")) { result.step.check = value_check::time_of_day; }
   if (format.starts_with("w:")) { result.step.trusted = false; }
-  auto const possible = (id != type_id::LIST || is_list_of(column, type.layout, format)) &&
-                        (type.layout != array_layout::views || is_on_host(column));
+  auto const possible = id != type_id::LIST || is_list_of(column, type.layout, format);
   return possible ? std::optional{std::move(result)} : std::nullopt;
 }
 

@@ -63,7 +63,7 @@ outcome plain_type(cudf::column_view const& column,
  * @param metadata What is known of it
  * @param wanted One level of a schema
  * @param path Names the column in errors
- * @return Nothing if there is no way to that type
+ * @return Nothing if there is no way to that type; to views there is one in host memory only
  */
 std::optional<outcome> negotiate(cudf::column_view const& column,
                                  column_metadata const& metadata,

@@ -3,6 +3,7 @@
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "base/structure.hpp"
+#include "cuda/location/location_finder.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/schema_tree.hpp"
 #include "schema/wishes.hpp"
@@ -33,6 +34,17 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
     default: return {};
   }
 }
+
+bool is_on_host(cudf::column_view const& column)
+{
+  auto finder = detail::location_finder{};
+  finder.add(column);
+  return finder.result().device_type == ARROW_DEVICE_CPU;
+}
+
+/// Views are made on the CPU alone: libcudf has no public algorithm for them.
+bool can_leave_as(std::optional<detail::outcome> const& type, cudf::column_view const& column)
+{ return type && (type->step.layout != detail::array_layout::views || is_on_host(column)); }
 
 /// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
 class schema_builder {
@@ -100,13 +112,13 @@ class schema_builder {
     auto agreed = detail::agreement{};
     if (asked.origin != nullptr) {
       auto origin = detail::restore(column, metadata, *asked.origin, asked.exact, path);
-      agreed.kept = origin.has_value();
-      if (origin) { own = std::move(*origin); }
+      agreed.kept = can_leave_as(origin, column);
+      if (agreed.kept) { own = std::move(*origin); }
     }
     if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
     auto wanted = detail::negotiate(column, metadata, *asked.wanted, path);
-    agreed.met  = wanted.has_value();
-    if (!wanted) { return {std::move(own), agreed}; }
+    agreed.met  = can_leave_as(wanted, column);
+    if (!agreed.met) { return {std::move(own), agreed}; }
     agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
                      wanted->step.index != own.step.index;
     return {std::move(agreed.changed ? *wanted : own), agreed};

@@ -4,6 +4,7 @@
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/convert.hpp"
+#include "cuda/location/device_guard.hpp"
 #include "import/column_importer.hpp"
 #include "tensor/element_type.hpp"
 
@@ -29,14 +30,6 @@ memory_location location_of(ArrowDeviceArray const& array)
 { return {array.device_type, array.device_id}; }
 
 bool is_host(memory_location const& location) { return location.device_type == ARROW_DEVICE_CPU; }
-
-/// Makes the device current that memory belongs to: the default streams are the current device's.
-std::optional<rmm::cuda_set_device_raii> on_device(memory_location const& location)
-{
-  if (is_host(location)) { return std::nullopt; }
-  return std::optional<rmm::cuda_set_device_raii>{
-    std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
-}
 
 cudaEvent_t const* event_of(ArrowDeviceArray const& array)
 { return static_cast<cudaEvent_t const*>(array.sync_event); }
@@ -251,7 +244,7 @@ shared_tensor::shared_tensor(tensor_view view, unique_device_array&& memory, boo
 
 void shared_tensor::make_wait(cuda::stream_ref stream) const
 {
-  auto const guard = on_device(view_.location);
+  auto const guard = detail::guard_device(view_.location);
   wait_on(stream, *memory_->get());
 }
 
@@ -271,7 +264,7 @@ shared_tensor to_tensor(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const location = location_of(*array);
-  auto const guard    = on_device(location);
+  auto const guard    = detail::guard_device(location);
   auto const rows     = array->array.length;
   auto const is_table = tensor_reader::is_table(schema);
   auto const columns  = tensor_reader{*array, stream, mr}.columns(schema);

@@ -3,6 +3,7 @@
 #include "base/nvtx.hpp"
 #include "base/structure.hpp"
 #include "compute/convert.hpp"
+#include "cuda/location/device_guard.hpp"
 #include "tensor/element_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
@@ -216,11 +217,8 @@ class tensor_array {
 
   void record(cuda::stream_ref producer)
   {
-    auto guard = std::optional<rmm::cuda_set_device_raii>{};
-    if (tree_->location.device_type != ARROW_DEVICE_CPU) {
-      guard.emplace(rmm::cuda_device_id{static_cast<int>(tree_->location.device_id)});
-    }
-    tree_->ready = detail::pooled_event::acquire();
+    auto const guard = detail::guard_device(tree_->location);
+    tree_->ready     = detail::pooled_event::acquire();
     // Not known is which thread's default stream the producer means.
     auto const of_some_thread = producer.get() == cudaStreamPerThread;
     auto const status =

@@ -3,7 +3,6 @@
 
 #include "base/utf8.hpp"
 #include "compute/convert_views.hpp"
-#include "compute/host/convert.hpp"
 #include "compute/host_access.hpp"
 #include "validate/validate.hpp"
 
@@ -192,10 +191,10 @@ class level_checker {
   column_path const& path_;
 };
 
-void check_level(parsed_tree const& types,
-                 ArrowArray const& array,
-                 level_rows rows,
-                 column_path const& path)
+void check_values_of(parsed_tree const& types,
+                     ArrowArray const& array,
+                     level_rows rows,
+                     column_path const& path)
 {
   level_checker{types, array, rows, path}.check();
   auto const& type = types.type;
@@ -204,17 +203,17 @@ void check_level(parsed_tree const& types,
     auto const& child       = *array.children[i];
     auto const child_path   = column_path{path, name_of_child(*types.schema, type.layout, i)};
     auto const child_rows   = rows_of_child(type, array, rows, child);
-    check_level(child_types, child, child_rows, child_path);
+    check_values_of(child_types, child, child_rows, child_path);
   }
   if (array.dictionary != nullptr) {
     auto const& values = *array.dictionary;
-    check_level(types.children[0], values, {values.offset, values.length}, path);
+    check_values_of(types.children[0], values, {values.offset, values.length}, path);
   }
 }
 
 }  // namespace
 
 void validate_values(parsed_tree const& types, ArrowArray const& array, column_path const& path)
-{ check_level(types, array, {array.offset, array.length}, path); }
+{ check_values_of(types, array, {array.offset, array.length}, path); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -4,6 +4,7 @@
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/mask_words.hpp"
 #include "compute/halves.hpp"
+#include "compute/survey_bits.hpp"
 #include "cuda/transfer/staging.hpp"
 
 // clang-format off

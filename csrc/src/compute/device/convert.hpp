@@ -6,9 +6,6 @@
 #include <cudf/binaryop.hpp>
 #include <cudf/column/column_view.hpp>
 
-#include <span>
-#include <vector>
-
 /// The operations of compute/convert.hpp on device memory, enqueued on the placement's stream.
 namespace cudf_arrow_bridge::detail::device {
 
@@ -16,10 +13,6 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement
 rmm::device_buffer unpack_bools(bit_range const& range, placement const& where);
 rmm::device_buffer copy_bits(bit_range const& range, placement const& where);
 cudf::size_type count_nulls(bit_range const& range, placement const& where);
-
-/// How many bits of each range are 0, of all with one wait (one for each 2^31 bits, if there are
-/// more).
-std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where);
 
 bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where);
 rmm::device_buffer cast_values(void const* values,

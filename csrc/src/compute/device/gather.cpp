@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/gather.hpp"
 
+#include "base/child_column.hpp"
+
 #include <cudf/copying.hpp>
 #include <cudf/table/table.hpp>
 #include <cudf/table/table_view.hpp>
 #include <cudf/utilities/error.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
-namespace {
-
-bool has_null_column(cudf::column_view const& column)
-{
-  return column.type().id() == cudf::type_id::EMPTY ||
-         std::any_of(column.child_begin(), column.child_end(), has_null_column);
-}
-
-}  // namespace
-
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,

@@ -183,16 +183,6 @@ rmm::device_buffer zeros(std::int64_t size, placement const& where)
   return result;
 }
 
-std::int64_t read_integer(void const* source, std::int64_t width)
-{
-  switch (width) {
-    case 1: return load<std::int8_t>(source, 0);
-    case 2: return load<std::int16_t>(source, 0);
-    case 4: return load<std::int32_t>(source, 0);
-    default: return load<std::int64_t>(source, 0);
-  }
-}
-
 offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width)
 {
   return {read_integer(offsets, width),

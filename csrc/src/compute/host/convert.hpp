@@ -21,7 +21,6 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement co
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where);
 rmm::device_buffer gather_strided(stride_range const& range, placement const& where);
 rmm::device_buffer zeros(std::int64_t size, placement const& where);
-std::int64_t read_integer(void const* source, std::int64_t width);
 offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width);
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,

@@ -3,7 +3,6 @@
 
 #include "base/child_column.hpp"
 #include "compute/gather.hpp"
-#include "compute/host/convert.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/type_dispatcher.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
+#include "compute/host/convert.hpp"
 #include "compute/host/recast.hpp"
 #include "compute/host_access.hpp"
 
@@ -12,7 +13,7 @@
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-using bytes = std::string_view;
+using value_bytes = std::string_view;
 
 /// The rows of a column as bytes: of a number, or of a string.
 class row_bytes {
@@ -35,11 +36,12 @@ class row_bytes {
   [[nodiscard]] bool is_valid(std::int64_t row) const
   { return mask_ == nullptr || bit_at(mask_, begin_ + row); }
 
-  [[nodiscard]] bytes operator[](std::int64_t row) const
+  [[nodiscard]] value_bytes operator[](std::int64_t row) const
   {
     auto const first = width_ > 0 ? (begin_ + row) * width_ : offset_at(begin_ + row);
     auto const last  = width_ > 0 ? first + width_ : offset_at(begin_ + row + 1);
-    return first == last ? bytes{} : bytes{head_ + first, static_cast<std::size_t>(last - first)};
+    return first == last ? value_bytes{}
+                         : value_bytes{head_ + first, static_cast<std::size_t>(last - first)};
   }
 
  private:
@@ -62,14 +64,14 @@ std::unique_ptr<cudf::column> make_integers(cudf::type_id type,
   auto const size = static_cast<std::int64_t>(values.size() * sizeof(T));
   return std::make_unique<cudf::column>(cudf::data_type{type},
                                         static_cast<cudf::size_type>(values.size()),
-                                        copy_bytes(values.data(), size, where),
+                                        host::copy_bytes(values.data(), size, where),
                                         rmm::device_buffer{0, where.stream, where.mr},
                                         0);
 }
 
 /// One row for each entry, null where the entry has no data.
 std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
-                                        std::vector<bytes> const& entries,
+                                        std::vector<value_bytes> const& entries,
                                         rmm::device_buffer&& mask,
                                         cudf::size_type null_count,
                                         placement const& where)
@@ -104,8 +106,8 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 placement const& where)
 {
   auto const rows = row_bytes{column};
-  auto known      = std::unordered_map<bytes, std::int32_t>{};
-  auto keys       = std::vector<bytes>{};
+  auto known      = std::unordered_map<value_bytes, std::int32_t>{};
+  auto keys       = std::vector<value_bytes>{};
   auto indices    = std::vector<std::int32_t>(static_cast<std::size_t>(column.size()));
   for (std::int64_t row = 0; row < column.size(); ++row) {
     if (!rows.is_valid(row)) { continue; }
@@ -119,7 +121,7 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
     make_rows(column.type(), keys, rmm::device_buffer{0, where.stream, where.mr}, 0, where));
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, where.stream, where.mr}
-                : copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, where);
   return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::DICTIONARY32},
                                         column.size(),
                                         rmm::device_buffer{0, where.stream, where.mr},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
+#include "compute/host/convert.hpp"
 #include "compute/host/recast.hpp"
 #include "compute/host_access.hpp"
 
@@ -75,7 +76,7 @@ rmm::device_buffer host::pad_lists(cudf::column_view const& column,
 {
   auto const lists  = list_rows{column};
   auto const* bytes = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
-  auto result       = zeros(std::int64_t{column.size()} * size, where);
+  auto result       = host::zeros(std::int64_t{column.size()} * size, where);
   auto* out         = static_cast<std::byte*>(result.data());
   for (cudf::size_type row = 0; row < column.size() && size > 0; ++row, out += size) {
     if (lists.is_valid(row)) { std::copy_n(bytes + lists.begin(row), size, out); }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compute/host/convert.hpp"
 #include "compute/host/recast.hpp"
 #include "compute/host_access.hpp"
 
@@ -91,7 +92,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
   });
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, where.stream, where.mr}
-                : copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, where);
   return std::make_unique<cudf::column>(
     type, column.size(), std::move(data), std::move(mask), column.null_count());
 }

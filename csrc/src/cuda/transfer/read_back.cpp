@@ -100,17 +100,4 @@ std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_r
   return batch.at(number);
 }
 
-offset_ends read_ends(void const* offsets,
-                      std::int64_t size,
-                      std::int64_t width,
-                      placement const& where)
-{
-  auto batch       = read_batch{where.stream};
-  auto const first = batch.add(offsets, width);
-  auto const last  = batch.add(static_cast<std::byte const*>(offsets) + size * width, width);
-  batch.enqueue();
-  batch.wait();
-  return {batch.at(first), batch.at(last)};
-}
-
 }  // namespace cudf_arrow_bridge::detail::device

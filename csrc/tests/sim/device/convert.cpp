@@ -4,6 +4,7 @@
 #include "compute/device/convert.hpp"
 
 #include "compute/host/convert.hpp"
+#include "compute/survey_bits.hpp"
 #include "sim/fill_later.hpp"
 
 #include <cudf/null_mask.hpp>

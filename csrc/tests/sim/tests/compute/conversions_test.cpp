@@ -121,7 +121,7 @@ TEST_F(conversions, first_of_two_integers_finds_its_place_when_the_second_fails)
     auto const source  = upload({1, 0, 0, 0, 2, 0, 0, 0}, stream.get());
     auto const records = sim::calls("cudaEventRecord");
     sim::fail_next("cudaMemcpyAsync", cudaErrorInvalidValue, 1);
-    EXPECT_THROW((void)detail::device::read_ends(source.data(), 1, 4, {false, stream.get(), pool_}),
+    EXPECT_THROW((void)detail::read_ends(source.data(), 1, 4, {false, stream.get(), pool_}),
                  rmm::cuda_error);
     EXPECT_EQ(sim::calls("cudaEventRecord"), records + 1);
     sim::drain();

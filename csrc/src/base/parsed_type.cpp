@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/parsed_type.hpp"
+
+#include "base/type_table.hpp"
+
+#include <nanoarrow/nanoarrow.h>
+
+#include <cstdlib>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using cudf::type_id;
+
+array_layout layout_of(ArrowSchemaView const& view)
+{
+  switch (view.type) {
+    case NANOARROW_TYPE_NA: return array_layout::null;
+    case NANOARROW_TYPE_STRING:
+    case NANOARROW_TYPE_BINARY: return array_layout::string32;
+    case NANOARROW_TYPE_LARGE_STRING:
+    case NANOARROW_TYPE_LARGE_BINARY: return array_layout::string64;
+    case NANOARROW_TYPE_LIST:
+    case NANOARROW_TYPE_MAP: return array_layout::offsets32;
+    case NANOARROW_TYPE_LARGE_LIST: return array_layout::offsets64;
+    case NANOARROW_TYPE_FIXED_SIZE_LIST: return array_layout::fixed_lists;
+    case NANOARROW_TYPE_STRUCT: return array_layout::validity;
+    case NANOARROW_TYPE_STRING_VIEW:
+    case NANOARROW_TYPE_BINARY_VIEW: return array_layout::views;
+    case NANOARROW_TYPE_LIST_VIEW: return array_layout::list_views32;
+    case NANOARROW_TYPE_LARGE_LIST_VIEW: return array_layout::list_views64;
+    case NANOARROW_TYPE_RUN_END_ENCODED: return array_layout::runs;
+    default: return array_layout::fixed;
+  }
+}
+
+/// nanoarrow keeps the low 32 bits of a number and takes what comes: a list's size below 0, say.
+bool has_plain_parameters(ArrowSchemaView const& view)
+{
+  auto const format = std::string_view{view.schema->format};
+  switch (view.storage_type) {
+    case NANOARROW_TYPE_FIXED_SIZE_BINARY: return format == "w:" + std::to_string(view.fixed_size);
+    case NANOARROW_TYPE_FIXED_SIZE_LIST:
+      return view.fixed_size >= 0 && format == "+w:" + std::to_string(view.fixed_size);
+    case NANOARROW_TYPE_DECIMAL32:
+    case NANOARROW_TYPE_DECIMAL64:
+    case NANOARROW_TYPE_DECIMAL128:
+    case NANOARROW_TYPE_DECIMAL256: {
+      auto const plain =
+        "d:" + std::to_string(view.decimal_precision) + "," + std::to_string(view.decimal_scale);
+      // A scale of libcudf is the negative, in as many bits.
+      return view.decimal_precision > 0 &&
+             view.decimal_precision <= max_precision(view.decimal_bitwidth) &&
+             std::abs(std::int64_t{view.decimal_scale}) <= std::numeric_limits<int>::max() &&
+             (format == plain || format == plain + "," + std::to_string(view.decimal_bitwidth));
+    }
+    default: return true;
+  }
+}
+
+}  // namespace
+
+parsed_type parse_type(ArrowSchema const& schema)
+{
+  // nanoarrow takes no bytes to be a mistake.
+  if (schema.format == std::string_view{"w:0"} && schema.dictionary == nullptr &&
+      schema.n_children == 0) {
+    auto const* row = find_type_named("fixed_size_binary");
+    return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
+  }
+  ArrowSchemaView view{};
+  ArrowError error;  // 1 KiB, of which this clears what is read
+  ArrowErrorInit(&error);
+  if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
+    throw std::invalid_argument{ArrowErrorMessage(&error)};
+  }
+  if (!has_plain_parameters(view)) {
+    throw std::invalid_argument{"parameters out of range in the format string '" +
+                                std::string{schema.format} + "'"};
+  }
+  auto const format = std::string_view{schema.format};
+  // nanoarrow takes times and dates for integers, as which they are stored.
+  if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
+    throw std::invalid_argument{"indices of the format '" + std::string{format} +
+                                "' found, integers expected of a dictionary"};
+  }
+  auto const decimal = format.starts_with("d:");
+  auto const* row = schema.dictionary != nullptr ? find_type_named("dictionary")
+                    : decimal ? find_type_named("decimal" + std::to_string(view.decimal_bitwidth))
+                              : find_type_of_format(format);
+  if (row == nullptr) {
+    throw std::invalid_argument{"unknown Arrow format string '" + std::string{format} + "'"};
+  }
+  auto const is_decimal_column = decimal && row->column != type_id::EMPTY;
+  return {row,
+          is_decimal_column ? cudf::data_type{row->column, -view.decimal_scale}
+                            : cudf::data_type{row->column},
+          layout_of(view),
+          view.layout.element_size_bits[1],
+          view.layout.child_size_elements};
+}
+
+char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child)
+{
+  switch (layout) {
+    case array_layout::validity:
+    case array_layout::runs: return schema.children[child]->name;
+    default: return "[]";
+  }
+}
+
+cudf::type_id index_type(ArrowSchema const& schema)
+{ return find_type_of_format(schema.format)->column; }
+
+}  // namespace cudf_arrow_bridge::detail
