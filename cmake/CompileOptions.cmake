@@ -57,3 +57,16 @@ function(cudf_arrow_bridge_precompile target)
       <vector>
   )
 endfunction()
+
+# With CMAKE_UNITY_BUILD=ON the files of a room are compiled as one: the headers cost more than the
+# files do.
+function(cudf_arrow_bridge_group_by_room target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    string(MAKE_C_IDENTIFIER "${folder}" room)
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${room})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/convert_dictionary.hpp"
+#include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"
 #include "testing/sample.hpp"
@@ -14,8 +15,6 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 using cudf::type_id;
-
-detail::placement here() { return {true, stream(), host_memory_resource()}; }
 
 value text(char const* content) { return {std::string{content}}; }
 
@@ -45,8 +44,8 @@ TYPED_TEST(HostDictionary, RowsOfNullKeysBecomeNull)
   auto const keys    = make_column(type, {{}, text("a"), {}, text("bc")});
   auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {3, 0, 1, -9, 2, 3});
   auto const mask    = std::uint32_t{0b110111};
-  auto const parts =
-    detail::host::drop_null_keys(indices->view(), keys->view(), {&mask, 1}, column_path{}, here());
+  auto const parts   = detail::host::drop_null_keys(
+    indices->view(), keys->view(), {&mask, 1}, column_path{}, on_host());
   EXPECT_EQ(decoded(parts, type), (rows{text("bc"), {}, text("a"), {}, {}, text("bc")}));
   EXPECT_EQ(parts.indices->type(), indices->type());
   EXPECT_EQ(read_rows(parts.keys->view(), type), (rows{text("a"), text("bc")}));
@@ -63,7 +62,7 @@ TYPED_TEST(HostDictionary, UnsignedIndicesReachFurther)
   auto const keys    = make_column(type, texts);
   auto const indices = integers<unsigned_t>(cudf::type_to_id<unsigned_t>(), {far, 0, 1});
   auto const parts   = detail::host::drop_null_keys(
-    indices->view(), keys->view(), {nullptr, 0}, column_path{}, here());
+    indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
   EXPECT_EQ(parts.indices->type(), indices->type());
   auto const found = parts.indices->view();
   EXPECT_EQ(found.template data<unsigned_t>()[0], far - 1);
@@ -77,7 +76,7 @@ TYPED_TEST(HostDictionary, OfNullsAloneHasNoKeysLeft)
   auto const keys    = make_column(type, {{}, {}});
   auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {1, 0});
   auto const parts   = detail::host::drop_null_keys(
-    indices->view(), keys->view(), {nullptr, 0}, column_path{}, here());
+    indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
   EXPECT_EQ(parts.keys->size(), 0);
   EXPECT_EQ(parts.null_count, 2);
 }
@@ -89,7 +88,7 @@ TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRefused)
     auto const indices =
       integers<TypeParam>(cudf::type_to_id<TypeParam>(), {0, static_cast<TypeParam>(index)});
     EXPECT_THROW((void)detail::host::drop_null_keys(
-                   indices->view(), keys->view(), {nullptr, 0}, column_path{}, here()),
+                   indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host()),
                  std::invalid_argument);
   }
 }
@@ -101,7 +100,7 @@ TEST(HostDictionaries, AreDecodedToTheirValues)
       auto const type   = dictionary_of(keys);
       auto const values = samples(type, 70, null_percent);
       auto const column = make_column(type, values);
-      auto const found  = detail::host::decode_dictionary(column->view(), column_path{}, here());
+      auto const found  = detail::host::decode_dictionary(column->view(), column_path{}, on_host());
       EXPECT_EQ(read_rows(found->view(), keys), values);
       expect_invariants(*found);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/host/convert.hpp"
+#include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 
@@ -15,8 +16,6 @@ namespace {
 
 using detail::bit_range;
 using detail::placement;
-
-placement here() { return {true, stream(), host_memory_resource()}; }
 
 std::uint8_t byte_at(rmm::device_buffer const& buffer, std::int64_t index)
 { return static_cast<std::uint8_t const*>(buffer.data())[index]; }
@@ -56,7 +55,7 @@ TEST_P(HostBits, CopiedBitsBeginAtBitZero)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const source = random_bits(begin);
-    auto const copy   = detail::host::copy_bits(source.range(), here());
+    auto const copy   = detail::host::copy_bits(source.range(), on_host());
     EXPECT_EQ(copy.size() % sizeof(cudf::bitmask_type), 0U);
     ASSERT_GE(static_cast<std::int64_t>(copy.size()), detail::bytes_for_bits(source.size));
     for (std::int64_t i = 0; i < source.size; ++i) {
@@ -80,7 +79,7 @@ TEST_P(HostBits, UnpackedBoolsAreZeroOrOne)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const source = random_bits(begin);
-    auto const bools  = detail::host::unpack_bools(source.range(), here());
+    auto const bools  = detail::host::unpack_bools(source.range(), on_host());
     ASSERT_EQ(static_cast<std::int64_t>(bools.size()), source.size);
     for (std::int64_t i = 0; i < source.size; ++i) {
       ASSERT_EQ(byte_at(bools, i), source.at(i) ? 1 : 0) << "bit " << i << " from " << begin;
@@ -94,7 +93,7 @@ TEST_P(HostBits, PackedBoolsAreTrueUnlessZero)
   auto bools  = std::vector<std::uint8_t>(static_cast<std::size_t>(GetParam()));
   for (auto& b : bools) { b = static_cast<std::uint8_t>(below(random, 3) * 0x7f); }
   auto const packed =
-    detail::host::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), here());
+    detail::host::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), on_host());
   for (std::int64_t i = 0; i < GetParam(); ++i) {
     EXPECT_EQ(bit_at(static_cast<std::uint8_t const*>(packed.data()), i),
               bools[static_cast<std::size_t>(i)] != 0);
@@ -112,7 +111,7 @@ void expect_cast(cudf::type_id from, cudf::type_id to, std::vector<From> const& 
   std::copy_n(
     reinterpret_cast<char const*>(values.data()), values.size() * sizeof(From), memory.begin() + 1);
   auto const result = detail::host::cast_values(
-    memory.data() + 1, static_cast<cudf::size_type>(values.size()), from, to, here());
+    memory.data() + 1, static_cast<cudf::size_type>(values.size()), from, to, on_host());
   ASSERT_EQ(result.size(), values.size() * sizeof(To));
   for (std::size_t i = 0; i < values.size(); ++i) {
     auto value = To{};
@@ -131,7 +130,7 @@ TEST(HostCast, KeepsValues)
   expect_cast<std::int32_t, std::int64_t>(
     INT32, DURATION_MILLISECONDS, {0, -1, 2'147'483'647, -2'147'483'647 - 1}, 1);
   expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {}, 1);
-  EXPECT_THROW((void)detail::host::cast_values(nullptr, 0, INT8, FLOAT64, here()),
+  EXPECT_THROW((void)detail::host::cast_values(nullptr, 0, INT8, FLOAT64, on_host()),
                cudf::logic_error);
 }
 
@@ -139,7 +138,7 @@ TEST(HostHalves, HaveTheValuesOfTheirParts)
 {
   auto halves = std::vector<std::uint16_t>(65'536);
   std::iota(halves.begin(), halves.end(), std::uint16_t{0});
-  auto const floats = detail::host::widen_halves(halves.data(), 65'536, here());
+  auto const floats = detail::host::widen_halves(halves.data(), 65'536, on_host());
   for (auto const half : halves) {
     auto const found    = static_cast<float const*>(floats.data())[half];
     auto const exponent = (half >> 10) & 31;
@@ -156,16 +155,16 @@ TEST(HostHalves, HaveTheValuesOfTheirParts)
 TEST(HostCopy, AreTheBytesThemselves)
 {
   auto const text = std::string{"arrow"};
-  auto const copy = detail::host::copy_bytes(text.data(), 5, here());
+  auto const copy = detail::host::copy_bytes(text.data(), 5, on_host());
   EXPECT_EQ(std::string_view(static_cast<char const*>(copy.data()), copy.size()), text);
-  EXPECT_EQ(detail::host::copy_bytes(nullptr, 0, here()).size(), 0U);
+  EXPECT_EQ(detail::host::copy_bytes(nullptr, 0, on_host()).size(), 0U);
 }
 
 TEST(HostZeros, AreZero)
 {
-  auto const zeros = detail::host::zeros(100, here());
+  auto const zeros = detail::host::zeros(100, on_host());
   for (std::int64_t i = 0; i < 100; ++i) { EXPECT_EQ(byte_at(zeros, i), 0); }
-  EXPECT_EQ(detail::host::zeros(0, here()).size(), 0U);
+  EXPECT_EQ(detail::host::zeros(0, on_host()).size(), 0U);
 }
 
 TEST(HostOffsets, AreReadFromAnyAddress)
@@ -193,18 +192,18 @@ TEST(HostOffsets, AreCountedFromAnyBase)
   EXPECT_EQ(ends.first, wide.front());
   EXPECT_EQ(ends.last, wide.back());
   auto const narrow = detail::host::rebase_offsets(
-    {memory.data() + 1, 4, cudf::type_id::INT64}, base, cudf::type_id::INT32, here());
+    {memory.data() + 1, 4, cudf::type_id::INT64}, base, cudf::type_id::INT32, on_host());
   auto const* found = static_cast<std::int32_t const*>(narrow.data());
   EXPECT_EQ(std::vector(found, found + 4), (std::vector<std::int32_t>{0, 3, 3, 2'147'483'647}));
 }
 
 TEST(HostOffsets, CountUp)
 {
-  auto const made   = detail::host::count_up(4, 715'827'882, here());
+  auto const made   = detail::host::count_up(4, 715'827'882, on_host());
   auto const* found = static_cast<std::int32_t const*>(made.data());
   EXPECT_EQ(std::vector(found, found + 4),
             (std::vector<std::int32_t>{0, 715'827'882, 1'431'655'764, 2'147'483'646}));
-  EXPECT_EQ(detail::host::count_up(0, 5, here()).size(), 0U);
+  EXPECT_EQ(detail::host::count_up(0, 5, on_host()).size(), 0U);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/convert_views.hpp"
+#include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 
@@ -11,8 +12,6 @@
 
 namespace cudf_arrow_bridge::test {
 namespace {
-
-detail::placement here() { return {true, stream(), host_memory_resource()}; }
 
 column_path const top{};
 column_path const path{top, "c"};
@@ -80,7 +79,7 @@ struct view_array {
 
   [[nodiscard]] std::vector<std::string> read() const
   {
-    auto const found   = detail::host::strings_from_views(rows, path, here());
+    auto const found   = detail::host::strings_from_views(rows, path, on_host());
     auto const offsets = values_of<std::int32_t>(found.offsets->view());
     auto const* text   = static_cast<char const*>(found.data.data());
     auto result        = std::vector<std::string>{};
@@ -146,7 +145,7 @@ TEST(HostStringViews, OfMoreThan2GiBGetWideOffsets)
   auto array       = view_array{std::vector<ArrowBinaryView>(16, reference(size, 0, 0))};
   array.data[0]    = big.get();
   array.sizes[0]   = size;
-  auto const found = detail::host::strings_from_views(array.rows, path, here());
+  auto const found = detail::host::strings_from_views(array.rows, path, on_host());
   ASSERT_EQ(found.offsets->type().id(), cudf::type_id::INT64);
   EXPECT_EQ(values_of<std::int64_t>(found.offsets->view()).back(), std::int64_t{1} << 31);
 }
@@ -169,7 +168,7 @@ struct list_array {
                                            mask,
                                            num_elements},
                                           path,
-                                          here());
+                                          on_host());
   }
 };
 
@@ -260,7 +259,7 @@ std::vector<std::int32_t> runs_of(std::vector<T> const& ends,
                                   cudf::size_type size)
 {
   auto const found = detail::host::runs_of_rows(
-    {ends.data(), sizeof(T), std::ssize(ends), begin, size}, path, here());
+    {ends.data(), sizeof(T), std::ssize(ends), begin, size}, path, on_host());
   return values_of<std::int32_t>(found->view());
 }
 

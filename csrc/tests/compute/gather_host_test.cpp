@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/gather.hpp"
+#include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"
 #include "testing/sample.hpp"
@@ -9,8 +10,6 @@
 
 namespace cudf_arrow_bridge::test {
 namespace {
-
-detail::placement here() { return {true, stream(), host_memory_resource()}; }
 
 std::vector<std::int32_t> random_map(std::size_t size, int num_rows)
 {
@@ -24,7 +23,7 @@ std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
                                      std::vector<std::int32_t> const& map)
 {
   auto const numbers = integers(cudf::type_id::INT32, map);
-  return detail::host::gather_rows(source, numbers->view(), column_path{}, here());
+  return detail::host::gather_rows(source, numbers->view(), column_path{}, on_host());
 }
 
 using gather_case = std::tuple<shape, int>;

@@ -21,7 +21,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto num_rows = 60;
+constexpr auto requested_rows = 60;
 
 unique_schema schema_of(char const* format)
 {
@@ -60,11 +60,11 @@ TEST_P(Request, IsMetWhateverTheRows)
   auto const type                    = flat(held);
   auto const wanted                  = schema_of(requested);
   for (auto const nulls : {0, 30, 100}) {
-    auto const values = samples(type, num_rows, nulls);
+    auto const values = samples(type, requested_rows, nulls);
     auto const column = make_column(type, values);
     auto const found  = export_as(*column, {}, wanted.get());
     EXPECT_STREQ(found.schema->format, met) << nulls;
-    EXPECT_EQ(found.array->array.length, num_rows);
+    EXPECT_EQ(found.array->array.length, requested_rows);
     EXPECT_STREQ(wanted->format, requested);  // borrowed, not taken
   }
 }
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
 TEST(Requests, LargeStringsHoldTheSameRows)
 {
   auto const type   = flat("string");
-  auto const values = samples(type, num_rows, 30);
+  auto const values = samples(type, requested_rows, 30);
   auto const column = make_column(type, values);
   auto const found  = export_as(*column, {}, schema_of("U").get());
   EXPECT_EQ(read_arrow(found.array->array, flat("large_string")), values);

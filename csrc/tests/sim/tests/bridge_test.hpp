@@ -241,6 +241,9 @@ class lasting_stream : public sim::stream {
   ~lasting_stream() { settle(); }
 };
 
+/// In how many orders of events a test looks for one that is wrong.
+inline constexpr auto many_seeds = 50U;
+
 /// A stream of another device than the current one.
 inline std::unique_ptr<lasting_stream> stream_on(int device)
 {

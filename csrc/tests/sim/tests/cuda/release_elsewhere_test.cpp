@@ -11,8 +11,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 50U;
-
 /// What the importing thread calls the stream that was named to the import.
 auto const default_streams = {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread};
 

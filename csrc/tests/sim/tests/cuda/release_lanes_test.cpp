@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto long_enough = 20s;  ///< for whatever is going to happen at all
+constexpr auto for_all_that_happens = 20s;  ///< for whatever is going to happen at all
 
 /// An import that tells when its producer is released.
 class watched {
@@ -39,7 +39,8 @@ class watched {
 
   [[nodiscard]] bool is_released() { return future_.wait_for(0s) == std::future_status::ready; }
 
-  [[nodiscard]] bool comes() { return future_.wait_for(long_enough) == std::future_status::ready; }
+  [[nodiscard]] bool comes()
+  { return future_.wait_for(for_all_that_happens) == std::future_status::ready; }
 
  private:
   producer source_;
@@ -126,7 +127,7 @@ TEST_F(release_lanes, threads_are_few_however_many_streams_are_late)
       slow.push_back(std::make_unique<sim::slow_stream>(streams[i]->get()));
       pending[i]->free();
     }
-    auto const end = std::chrono::steady_clock::now() + long_enough;
+    auto const end = std::chrono::steady_clock::now() + for_all_that_happens;
     while (sim::calls("cudaEventSynchronize") < waits + 8 &&
            std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(1ms);
@@ -224,7 +225,7 @@ TEST_F(release_lanes, draining_waits_for_the_late_though_others_come_and_go)
   }
   EXPECT_EQ(drained.wait_for(0s), std::future_status::timeout);
   slow.reset();
-  EXPECT_EQ(drained.wait_for(long_enough), std::future_status::ready);
+  EXPECT_EQ(drained.wait_for(for_all_that_happens), std::future_status::ready);
   EXPECT_TRUE(first->is_released());
 }
 
@@ -244,7 +245,7 @@ TEST_F(release_lanes, draining_does_not_wait_for_what_comes_later)
   EXPECT_TRUE(first->comes());
   // Had it not come to wait in time, it would have to wait for both.
   slow.reset();
-  EXPECT_EQ(drained.wait_for(long_enough), std::future_status::ready);
+  EXPECT_EQ(drained.wait_for(for_all_that_happens), std::future_status::ready);
 }
 
 TEST_F(release_lanes, releases_find_the_device_current)

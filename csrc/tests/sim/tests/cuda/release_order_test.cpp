@@ -10,8 +10,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 50U;
-
 class release_order : public bridge_test {};
 
 TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)

@@ -12,8 +12,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 50U;
-
 class export_order : public bridge_test {};
 
 cudaEvent_t event_of(unique_device_array const& array)

@@ -10,8 +10,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 50U;
-
 class import_order : public bridge_test {
  protected:
   /// Reads an import on its stream and frees it there at once.

@@ -15,8 +15,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 50U;
-
 /// An export of a column of the host, which is overwritten when it is released.
 class host_source {
  public:

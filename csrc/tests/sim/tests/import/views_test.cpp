@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 10U;
+constexpr auto some_seeds = 10U;
 
 slicing sliced()
 {
@@ -49,7 +49,7 @@ TEST_F(views, of_the_host_are_decoded_on_the_device)
     SCOPED_TRACE(type.name);
     auto const values = samples(type, 60, 25);
     auto const schema = make_schema(type);
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
+    for (auto seed = 0U; seed < some_seeds; ++seed) {
       sim::reset(seed);
       auto const stream = lasting_stream{};
       auto source       = tracked{produce(type, values, sliced())};

@@ -10,14 +10,14 @@ namespace {
 
 using sim::memory_kind;
 
-constexpr std::size_t size = 64;
+constexpr std::size_t num_bytes = 64;
 
 class copies : public sim::world_test {
  protected:
   copies()
   {
-    std::memset(device_, 1, size);
-    std::memset(pinned_, 2, size);
+    std::memset(device_, 1, num_bytes);
+    std::memset(pinned_, 2, num_bytes);
   }
 
   void TearDown() override
@@ -32,9 +32,9 @@ class copies : public sim::world_test {
   static int first_byte(void const* data)
   { return std::to_integer<int>(*static_cast<std::byte const*>(data)); }
 
-  void* device_{sim::allocate(memory_kind::device, 0, size)};
-  void* other_{sim::allocate(memory_kind::device, 1, size)};
-  void* pinned_{sim::allocate(memory_kind::pinned, 0, size)};
+  void* device_{sim::allocate(memory_kind::device, 0, num_bytes)};
+  void* other_{sim::allocate(memory_kind::device, 1, num_bytes)};
+  void* pinned_{sim::allocate(memory_kind::pinned, 0, num_bytes)};
   std::unique_ptr<sim::stream> stream_{std::make_unique<sim::stream>()};
 };
 
@@ -43,7 +43,8 @@ TEST_F(copies, run_on_their_stream)
   auto const syncs = sim::host_syncs_here();
   {
     auto const slow = sim::slow_stream{stream()};
-    EXPECT_EQ(cudaMemcpyAsync(pinned_, device_, size, cudaMemcpyDefault, stream()), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyAsync(pinned_, device_, num_bytes, cudaMemcpyDefault, stream()),
+              cudaSuccess);
     sim::drain();
     EXPECT_EQ(first_byte(pinned_), 2);
   }
@@ -58,8 +59,8 @@ TEST_F(copies, of_pageable_memory_may_wait_and_always_count)
   auto waited = 0;
   for (auto i = 0; i < 100; ++i) {
     auto const syncs = sim::host_syncs_here();
-    auto local       = std::array<std::byte, size>{};
-    EXPECT_EQ(cudaMemcpyAsync(local.data(), device_, size, cudaMemcpyDeviceToHost, stream()),
+    auto local       = std::array<std::byte, num_bytes>{};
+    EXPECT_EQ(cudaMemcpyAsync(local.data(), device_, num_bytes, cudaMemcpyDeviceToHost, stream()),
               cudaSuccess);
     EXPECT_EQ(sim::host_syncs_here(), syncs + 1);
     waited += first_byte(local.data()) == 1 ? 1 : 0;
@@ -72,19 +73,20 @@ TEST_F(copies, of_pageable_memory_may_wait_and_always_count)
 
 TEST_F(copies, within_the_host_always_wait)
 {
-  auto local = std::array<std::byte, size>{};
-  EXPECT_EQ(cudaMemcpyAsync(local.data(), pinned_, size, cudaMemcpyHostToHost, stream()),
+  auto local = std::array<std::byte, num_bytes>{};
+  EXPECT_EQ(cudaMemcpyAsync(local.data(), pinned_, num_bytes, cudaMemcpyHostToHost, stream()),
             cudaSuccess);
   EXPECT_EQ(first_byte(local.data()), 2);
 }
 
 TEST_F(copies, between_devices)
 {
-  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 1, device_, 0, size, stream()), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 1, device_, 0, num_bytes, stream()), cudaSuccess);
   sim::drain();
   EXPECT_EQ(first_byte(other_), 1);
-  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 0, device_, 0, size, stream()), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 2, device_, 0, size, stream()), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 0, device_, 0, num_bytes, stream()), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyPeerAsync(other_, 2, device_, 0, num_bytes, stream()),
+            cudaErrorInvalidDevice);
 }
 
 TEST_F(copies, that_make_no_sense_are_refused)
@@ -92,21 +94,21 @@ TEST_F(copies, that_make_no_sense_are_refused)
   auto const copy = [this](void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
     return cudaMemcpyAsync(to, from, bytes, kind, stream());
   };
-  auto local = std::array<std::byte, size>{};
-  EXPECT_EQ(copy(pinned_, device_, size + 1, cudaMemcpyDefault), cudaErrorInvalidValue);
-  EXPECT_EQ(copy(local.data(), device_, size, cudaMemcpyHostToHost),
+  auto local = std::array<std::byte, num_bytes>{};
+  EXPECT_EQ(copy(pinned_, device_, num_bytes + 1, cudaMemcpyDefault), cudaErrorInvalidValue);
+  EXPECT_EQ(copy(local.data(), device_, num_bytes, cudaMemcpyHostToHost),
             cudaErrorInvalidMemcpyDirection);
-  EXPECT_EQ(copy(device_, local.data(), size, cudaMemcpyDeviceToDevice),
+  EXPECT_EQ(copy(device_, local.data(), num_bytes, cudaMemcpyDeviceToDevice),
             cudaErrorInvalidMemcpyDirection);
   EXPECT_EQ(copy(nullptr, nullptr, 0, cudaMemcpyDefault), cudaSuccess);
-  EXPECT_EQ(cudaMemsetAsync(local.data(), 0, size, stream()), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemsetAsync(local.data(), 0, num_bytes, stream()), cudaErrorInvalidValue);
 }
 
 TEST_F(copies, memset_fills_late)
 {
   {
     auto const slow = sim::slow_stream{stream()};
-    EXPECT_EQ(cudaMemsetAsync(device_, 7, size, stream()), cudaSuccess);
+    EXPECT_EQ(cudaMemsetAsync(device_, 7, num_bytes, stream()), cudaSuccess);
     EXPECT_EQ(first_byte(device_), 1);
   }
   sim::drain();

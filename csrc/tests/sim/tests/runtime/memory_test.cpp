@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "sim/tests/runtime/filled_memory.hpp"
 #include "sim/world_test.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <span>
 
 namespace {
 
+using sim::filled_size;
+using sim::holds;
 using sim::memory_kind;
 using sim::stream;
 
-constexpr std::size_t size = 100;
-
 class memory : public sim::world_test {};
-
-bool holds(void const* data, std::byte value)
-{
-  auto const bytes = std::span{static_cast<std::byte const*>(data), size};
-  return std::ranges::all_of(bytes, [=](std::byte b) { return b == value; });
-}
 
 cudaPointerAttributes attributes(void const* pointer)
 {
@@ -36,12 +29,12 @@ TEST_F(memory, tells_its_kind_and_device_anywhere_inside)
   for (auto const& [kind, type] : {expectation{memory_kind::device, cudaMemoryTypeDevice},
                                    expectation{memory_kind::managed, cudaMemoryTypeManaged},
                                    expectation{memory_kind::pinned, cudaMemoryTypeHost}}) {
-    auto* data = static_cast<std::byte*>(sim::allocate(kind, 1, size));
-    for (auto const offset : {std::size_t{0}, size / 2, size - 1}) {
+    auto* data = static_cast<std::byte*>(sim::allocate(kind, 1, filled_size));
+    for (auto const offset : {std::size_t{0}, filled_size / 2, filled_size - 1}) {
       EXPECT_EQ(attributes(data + offset).type, type);
       EXPECT_EQ(attributes(data + offset).device, 1);
     }
-    EXPECT_EQ(attributes(data + size).type, cudaMemoryTypeUnregistered);
+    EXPECT_EQ(attributes(data + filled_size).type, cudaMemoryTypeUnregistered);
     sim::deallocate(data);
     EXPECT_EQ(attributes(data).type, cudaMemoryTypeUnregistered);
   }
@@ -66,7 +59,7 @@ TEST_F(memory, that_is_pageable_may_be_within_reach_of_a_device)
 
 TEST_F(memory, unknown_to_cuda_is_unregistered)
 {
-  auto* pageable   = sim::allocate(memory_kind::pageable, 0, size);
+  auto* pageable   = sim::allocate(memory_kind::pageable, 0, filled_size);
   auto const local = 0;
   for (void const* pointer : {static_cast<void const*>(pageable),
                               static_cast<void const*>(&local),
@@ -79,12 +72,12 @@ TEST_F(memory, unknown_to_cuda_is_unregistered)
 
 TEST_F(memory, is_used_again_at_once_and_overwritten)
 {
-  auto* first = sim::allocate(memory_kind::device, 0, size);
+  auto* first = sim::allocate(memory_kind::device, 0, filled_size);
   EXPECT_TRUE(holds(first, sim::fresh_byte));
   sim::deallocate(first);
-  auto* elsewhere = sim::allocate(memory_kind::device, 1, size);
+  auto* elsewhere = sim::allocate(memory_kind::device, 1, filled_size);
   EXPECT_NE(elsewhere, first);
-  auto* second = sim::allocate(memory_kind::device, 0, size);
+  auto* second = sim::allocate(memory_kind::device, 0, filled_size);
   EXPECT_EQ(second, first);
   EXPECT_TRUE(holds(second, sim::freed_byte));
   EXPECT_EQ(sim::live_allocations(), 2U);
@@ -94,7 +87,7 @@ TEST_F(memory, is_used_again_at_once_and_overwritten)
 
 TEST_F(memory, freed_twice_or_never_given_out_is_a_violation)
 {
-  auto* data = sim::allocate(memory_kind::device, 0, size);
+  auto* data = sim::allocate(memory_kind::device, 0, filled_size);
   auto local = 0;
   sim::deallocate(data);
   sim::deallocate(data);
@@ -106,7 +99,7 @@ TEST_F(memory, freed_twice_or_never_given_out_is_a_violation)
 
 TEST_F(memory, left_over_is_told)
 {
-  (void)sim::allocate(memory_kind::device, 1, size);
+  (void)sim::allocate(memory_kind::device, 1, filled_size);
   EXPECT_EQ(sim::leftovers(), "memory of 100 bytes on device 1\n");
   sim::reset(1);
   EXPECT_EQ(sim::leftovers(), "");
@@ -121,13 +114,16 @@ TEST_F(memory, comes_from_the_runtimes_own_functions_as_well)
   };
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
   for (auto const& [allocate, free, type] :
-       {function_pair{[](void** p) { return cudaMalloc(p, size); }, cudaFree, cudaMemoryTypeDevice},
-        function_pair{[](void** p) { return cudaMallocManaged(p, size, cudaMemAttachGlobal); },
-                      cudaFree,
-                      cudaMemoryTypeManaged},
+       {function_pair{
+          [](void** p) { return cudaMalloc(p, filled_size); }, cudaFree, cudaMemoryTypeDevice},
         function_pair{
-          [](void** p) { return cudaMallocHost(p, size); }, cudaFreeHost, cudaMemoryTypeHost},
-        function_pair{[](void** p) { return cudaMallocAsync(p, size, cudaStreamPerThread); },
+          [](void** p) { return cudaMallocManaged(p, filled_size, cudaMemAttachGlobal); },
+          cudaFree,
+          cudaMemoryTypeManaged},
+        function_pair{[](void** p) { return cudaMallocHost(p, filled_size); },
+                      cudaFreeHost,
+                      cudaMemoryTypeHost},
+        function_pair{[](void** p) { return cudaMallocAsync(p, filled_size, cudaStreamPerThread); },
                       [](void* p) { return cudaFreeAsync(p, cudaStreamPerThread); },
                       cudaMemoryTypeDevice}}) {
     void* data = nullptr;
@@ -144,7 +140,7 @@ TEST_F(memory, freed_by_the_runtime_waits_for_the_device)
   auto const one = stream{};
   void* data     = nullptr;
   auto ran       = false;
-  EXPECT_EQ(cudaMalloc(&data, size), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&data, filled_size), cudaSuccess);
   sim::enqueue(one.get(), [&] { ran = true; });
   EXPECT_EQ(cudaFree(data), cudaSuccess);
   EXPECT_TRUE(ran);
@@ -160,16 +156,16 @@ TEST_F(memory, has_its_range_told_by_the_driver)
   ASSERT_EQ(result, cudaDriverEntryPointSuccess);
   auto const range =
     reinterpret_cast<int (*)(unsigned long long*, std::size_t*, unsigned long long)>(function);
-  auto* data         = sim::allocate(memory_kind::device, 0, size);
+  auto* data         = sim::allocate(memory_kind::device, 0, filled_size);
   auto const address = reinterpret_cast<unsigned long long>(data);
   auto base          = 0ULL;
   auto length        = std::size_t{0};
   EXPECT_EQ(range(&base, &length, address + 7), 0);
   EXPECT_EQ(base, address);
-  EXPECT_EQ(length, size);
+  EXPECT_EQ(length, filled_size);
   auto const found = sim::allocation_of(static_cast<std::byte*>(data) + 7);
   EXPECT_EQ(found.data(), data);
-  EXPECT_EQ(found.size(), size);
+  EXPECT_EQ(found.size(), filled_size);
   sim::deallocate(data);
   EXPECT_NE(range(&base, &length, address), 0);
   EXPECT_TRUE(sim::allocation_of(data).empty());
@@ -179,8 +175,8 @@ TEST_F(memory, has_its_range_told_by_the_driver)
 TEST_F(memory, read_after_free_or_beyond_the_end_is_caught_by_the_sanitizer)
 {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  auto* data = static_cast<std::byte volatile*>(sim::allocate(memory_kind::device, 0, size));
-  EXPECT_DEATH((void)data[size], "use-after-poison");
+  auto* data = static_cast<std::byte volatile*>(sim::allocate(memory_kind::device, 0, filled_size));
+  EXPECT_DEATH((void)data[filled_size], "use-after-poison");
   sim::deallocate(const_cast<std::byte*>(data));
   EXPECT_DEATH((void)data[0], "use-after-poison");
 }

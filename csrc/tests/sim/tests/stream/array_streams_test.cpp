@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 30U;
+constexpr auto some_seeds = 30U;
 constexpr auto batch_rows = 4;
 
 class array_streams : public bridge_test {
@@ -51,7 +51,7 @@ cudaEvent_t event_of(unique_device_array const& array)
 TEST_F(array_streams, every_batch_is_ordered)
 {
   auto const type = flat("int32");
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
+  for (auto seed = 0U; seed < some_seeds; ++seed) {
     sim::reset(seed);
     auto const stream   = lasting_stream{};
     auto const consumer = lasting_stream{};
@@ -68,7 +68,7 @@ TEST_F(array_streams, every_batch_is_ordered)
 TEST_F(array_streams, batches_of_a_threads_default_stream_may_be_pulled_by_another_thread)
 {
   for (auto const& type : {flat("int32"), flat("bool8")}) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
+    for (auto seed = 0U; seed < some_seeds; ++seed) {
       sim::reset(seed);
       auto const consumer = lasting_stream{};
       auto const values   = samples(type, 10, 0);
@@ -116,7 +116,7 @@ TEST_F(array_streams, tell_the_memory_of_their_batches)
 TEST_F(array_streams, readers_of_host_arrays_wait_for_each_batch)
 {
   auto const type = flat("int32");
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
+  for (auto seed = 0U; seed < some_seeds; ++seed) {
     sim::reset(seed);
     auto pinned       = sim::pool_resource{memory_kind::pinned};
     auto const stream = lasting_stream{};

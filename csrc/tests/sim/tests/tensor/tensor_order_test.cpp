@@ -14,8 +14,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto many_seeds = 50U;
-
 /// Numbers by somebody else, computed late on a stream; deleting them overwrites them at once.
 class tensor_producer {
  public:
