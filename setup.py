@@ -20,5 +20,9 @@ setup(
     name=f"cudf-arrow-bridge-cu{CUDA}",
     setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
     install_requires=[*rapids("cudf"), "pyarrow>=19", "rich>=13"],
-    cmake_args=["-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON", f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}"],
+    cmake_args=[
+        "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
+        f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",
+        "-DCMAKE_UNITY_BUILD=ON",
+    ],
 )

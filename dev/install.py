@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the package and install it where the interpreter that runs this belongs.
+
+    .venv/bin/python dev/install.py [extra ...]
+
+As `pip install ".[extra,...]"` does, but what the build needs goes to the same place first: pip's
+isolated builds unpack gigabytes of wheels once for the build and once more for its result.
+"""
+
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def install(*arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q"]
+    subprocess.run([*command, *arguments], check=True, cwd=ROOT)
+
+
+def install_build_requirements() -> None:
+    build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    install(*build_system["requires"])
+    backend = import_module(build_system["build-backend"])
+    install(*backend.get_requires_for_build_wheel())
+
+
+if __name__ == "__main__":
+    print("Installing what the build needs: CUDA's headers and RAPIDS' libraries", flush=True)
+    install_build_requirements()
+    print("Building and installing the package", flush=True)
+    extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""
+    install("--no-build-isolation", f".{extras}")
