@@ -33,8 +33,10 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def run(*args, **env):
-    # The benchmarks are not installed: they are found where they are started.
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    # The benchmarks are not installed: they are found where they are started. In what pytest-xdist
+    # calls a worker pytest-benchmark measures nothing.
+    hidden = ("PYTHONSAFEPATH", "PYTEST_XDIST_WORKER")
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
     return subprocess.run(
         [sys.executable, *args],
         cwd=ROOT,

@@ -232,7 +232,7 @@ def test_columns_that_cannot_leave():
             bridge.to_arrow_device(plc.Column(plc.DataType(type_id), 0, None, None, 0, 0, []))
 
 
-@pytest.mark.parametrize("obj", [object(), None, 3, [1, 2]], ids=repr)
+@pytest.mark.parametrize("obj", [pytest.param(object(), id="object"), None, 3, [1, 2]], ids=repr)
 def test_objects_that_hold_no_data(obj):
     with pytest.raises(TypeError, match=type(obj).__name__):
         bridge.to_arrow_device(obj)

@@ -265,7 +265,7 @@ def test_a_capsule_of_something_else_is_refused():
         bridge.from_arrow_device_stream(Fixed(BATCH.__arrow_c_array__()[0]))
 
 
-@pytest.mark.parametrize("obj", [42, None, "text", object()], ids=repr)
+@pytest.mark.parametrize("obj", [42, None, "text", pytest.param(object(), id="object")], ids=repr)
 def test_what_is_no_stream_is_refused(obj):
     with pytest.raises(TypeError, match="an object of type"):
         bridge.from_arrow_device_stream(obj)

@@ -325,7 +325,7 @@ def test_a_parquet_file_is_read_by_row_groups(tmp_path, groups):
         assert lengths(bridge.to_arrow_device_stream(path)) == [20] * groups
 
 
-@pytest.mark.parametrize("source", [42, None, object()], ids=repr)
+@pytest.mark.parametrize("source", [42, None, pytest.param(object(), id="object")], ids=repr)
 def test_what_holds_no_batches_is_refused_at_once(source):
     with pytest.raises(TypeError, match="an object of type"):
         bridge.to_arrow_device_stream(source)

@@ -59,7 +59,11 @@ def test_none_is_cudfs_default_stream(value, handle):
     assert done.stdout.split() == [b"%d" % handle, b"0"]
 
 
-@pytest.mark.parametrize("stream", ["0", 1.0, True, object(), SimpleNamespace(ptr="x")], ids=repr)
+@pytest.mark.parametrize(
+    "stream",
+    ["0", 1.0, True, pytest.param(object(), id="object"), SimpleNamespace(ptr="x")],
+    ids=repr,
+)
 def test_what_is_no_stream_is_refused(stream):
     array = pa.array([1])
     with pytest.raises(TypeError, match="a stream of type"):
@@ -78,7 +82,14 @@ def test_host_memory_crosses_on_any_stream(stream, handle):
 
 @pytest.mark.parametrize(
     ("stream", "handle"),
-    [(-1, -1), (np.int64(-1), -1), (None, 1), (1, 1), (np.int64(2), 2), (Protocol(), 42)],
+    [
+        (-1, -1),
+        (np.int64(-1), -1),
+        (None, 1),
+        (1, 1),
+        (np.int64(2), 2),
+        pytest.param(Protocol(), 42, id="a protocol"),
+    ],
     ids=repr,
 )
 def test_streams_of_consumers_as_dlpack_counts_them(stream, handle):
