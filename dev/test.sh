@@ -18,6 +18,7 @@ ctest --test-dir build/temp.*/_skbuild -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tes
 find build/temp.* -name '*.gch' -delete # half a gigabyte: nothing more is compiled there
 
 step "Python tests"
-pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL"
+# By files: what a file sets up for its tests, benchmarks among them, is set up once.
+pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist loadfile
 
 step "All passed"
