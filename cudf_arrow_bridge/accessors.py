@@ -77,7 +77,7 @@ class ArrowDeviceAccessor:
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> tuple[object, object]:
-        from .streams import cudf_handle_of_all_threads
+        from .cuda.streams import cudf_handle_of_all_threads
 
         # Consumers ask on threads of theirs and cannot tell which one made the data.
         exported = self.export(stream=cudf_handle_of_all_threads())

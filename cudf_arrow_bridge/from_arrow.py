@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .importer import Importer
-from .incoming_stream import open_stream, speaks_stream
-from .sources import ImportOptions, Kind, Validation, open_source, speaks_array
-from .stream_importing import import_whole
+from .arrow.incoming_stream import open_stream, speaks_stream
+from .arrow.sources import ImportOptions, Kind, Validation, open_source, speaks_array
+from .import_.importer import Importer
+from .import_.streams import import_whole
 
 if TYPE_CHECKING:
     import cudf

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pylibcudf as plc
 
-from ._columns import table_of
+from ._core.columns import table_of
+from ._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
 from ._frames_loader import load_frames
-from ._tensor import import_dlpack, import_memory, is_dlpack_capsule
-from .import_streams import ImportStreams
-from .residency import DeviceType
-from .streams import Stream
+from .cuda.ordering import ImportStreams
+from .cuda.residency import DeviceType
+from .cuda.streams import Stream
 
 if TYPE_CHECKING:
     import cudf

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pylibcudf as plc
 
-from ._columns import types_of
-from ._export import export_parts
+from ._core.columns import types_of
+from ._core.export import export_parts
+from ._core.schema import Schema, are_equal
 from ._frames_loader import load_frames
-from ._schema import Schema, are_equal
-from .device_array import DeviceArray, as_capsule
-from .metadata import ColumnMetadata, from_field
-from .parts import Description, Parts
-from .recent import Recent
-from .sources import ImportOptions, Kind, Source, open_source
-from .streams import Stream, resolve_stream
+from .arrow.device_array import DeviceArray, as_capsule
+from .arrow.metadata import ColumnMetadata, from_field
+from .arrow.parts import Description, Parts
+from .arrow.recent import Recent
+from .arrow.sources import ImportOptions, Kind, Source, open_source
+from .cuda.streams import Stream, resolve_stream
 
 if TYPE_CHECKING:
-    from ._export import ExportedArray
+    from ._core.export import ExportedArray
 
 __all__ = ["to_arrow_device"]
 

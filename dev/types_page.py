@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cudf_arrow_bridge import _types
-from cudf_arrow_bridge.types import frame_crossing
+from cudf_arrow_bridge._core import types as _types
+from cudf_arrow_bridge.arrow.types import frame_crossing
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 

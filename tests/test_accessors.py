@@ -5,10 +5,10 @@ import textwrap
 
 import cudf
 import pytest
-from host_frames import frame, index, multi, numbers, series
 
 import cudf_arrow_bridge
 from cudf_arrow_bridge import accessors
+from testing.host_frames import frame, index, multi, numbers, series
 
 METHOD = "__arrow_c_device_array__"
 

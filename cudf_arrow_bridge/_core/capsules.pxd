@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from cudf_arrow_bridge._core cimport (
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ArrowArrayStream,
     ArrowDeviceArray,
     ArrowDeviceArrayStream,

@@ -15,7 +15,7 @@ from cpython.pycapsule cimport (
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.stdlib cimport calloc, free
 
-from cudf_arrow_bridge._core cimport (
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ARROW_DEVICE_CPU,
     ArrowArray,
     ArrowArrayStream,

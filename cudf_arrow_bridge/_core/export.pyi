@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-from ._schema import Schema
-from .exporting import ExportOptions
-from .parts import Parts
-from .streams import Stream
+from ..arrow.parts import Parts
+from ..cuda.streams import Stream
+from ..to_arrow import ExportOptions
+from .schema import Schema
 
 class ExportedArray:
     device_type: int

@@ -13,32 +13,32 @@ from pylibcudf.libcudf.types cimport size_type
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
-from cudf_arrow_bridge cimport _core
-from cudf_arrow_bridge._capsules cimport array_to_capsule, device_array_to_capsule
-from cudf_arrow_bridge._columns cimport add_view
-from cudf_arrow_bridge._core cimport (
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport array_to_capsule, device_array_to_capsule
+from cudf_arrow_bridge._core.columns cimport add_view
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ArrowSchema,
     column_metadata,
     shared_schema,
     unique_device_array,
 )
-from cudf_arrow_bridge._interpreter cimport share_object
-from cudf_arrow_bridge._resources cimport resolve_resource, resource_of, stream_of
-from cudf_arrow_bridge._schema cimport (
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.resources cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.schema cimport (
     Schema,
     requested_from_capsule,
     to_column_metadata,
     to_key_values,
 )
 
-from .streams import LEGACY_HANDLE, PER_THREAD_HANDLE, is_freed_by_thread
+from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, is_freed_by_thread
 
 
 cdef class ExportedArray:
     """One level of an exported tree: `cudf_arrow_bridge::device_array` as Python sees it."""
 
     @staticmethod
-    cdef ExportedArray wrap(_core.device_array array, object stream):
+    cdef ExportedArray wrap(core.device_array array, object stream):
         cdef ExportedArray self = ExportedArray.__new__(ExportedArray)
         self.array = array
         self.stream = stream
@@ -69,14 +69,14 @@ cdef class ExportedArray:
     def to_host(self, stream):
         """Bring this level and all below to host memory; wait for that."""
         cdef stream_ref c_stream = stream_of(stream)
-        cdef _core.device_array array
+        cdef core.device_array array
         with nogil:
             array = self.array.to_host(c_stream)
         return ExportedArray.wrap(array, None)
 
     def release(self) -> None:
         """Drop this handle's share of the tree."""
-        cdef _core.device_array array
+        cdef core.device_array array
         with nogil:
             array = move(self.array)
             self.array.reset()
@@ -121,7 +121,7 @@ cdef class ExportedArray:
 
     def buffers(self) -> list:
         """List name, address, size in bytes and whether zero-copy, for each buffer."""
-        cdef vector[_core.buffer_info] infos
+        cdef vector[core.buffer_info] infos
         with nogil:
             infos = self.array.buffers()
         return [
@@ -141,7 +141,7 @@ cdef class ExportCall:
     cdef bint is_table
     #: The one column of an array, too.
     cdef table_view table
-    cdef _core.export_options options
+    cdef core.export_options options
     cdef stream_ref stream
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
@@ -174,7 +174,7 @@ cdef shared_ptr[const void] released_after_readers(
     """
     cdef uintptr_t freed = PER_THREAD_HANDLE
     cdef uintptr_t read = freed if handle == freed else LEGACY_HANDLE
-    return _core.release_after(
+    return core.release_after(
         move(owner), stream_ref(<cudaStream_t>freed), stream_ref(<cudaStream_t>read)
     )
 
@@ -186,15 +186,15 @@ cdef shared_schema schema_of(ExportCall call, description, requested) except *:
     cdef vector[column_metadata] fields
     for field in description.fields:
         fields.push_back(to_column_metadata(field))
-    cdef vector[_core.pair[_core.string, _core.string]] metadata
+    cdef vector[core.pair[core.string, core.string]] metadata
     metadata = to_key_values(description.metadata)
     cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
     cdef shared_schema schema
     with nogil:
         if call.is_table:
-            schema = move(_core.make_schema(call.table, fields, metadata, c_requested))
+            schema = move(core.make_schema(call.table, fields, metadata, c_requested))
         else:
-            schema = move(_core.make_schema(call.table.column(0), fields[0], c_requested))
+            schema = move(core.make_schema(call.table.column(0), fields[0], c_requested))
     if requested is None:
         description.schema = Schema.wrap(schema)
     return schema
@@ -208,17 +208,17 @@ def export_parts(parts, how, requested):
     """
     cdef ExportCall call = ExportCall(parts, how)
     cdef shared_schema schema = schema_of(call, parts.description, requested)
-    cdef _core.device_array array
+    cdef core.device_array array
     with nogil:
         if call.is_table:
             array = move(
-                _core.to_arrow_device(
+                core.to_arrow_device(
                     call.table, schema, call.owner, call.options, call.stream, call.resource
                 )
             )
         else:
             array = move(
-                _core.to_arrow_device(
+                core.to_arrow_device(
                     call.table.column(0),
                     schema,
                     call.owner,
@@ -242,7 +242,7 @@ def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
     with nogil:
         if call.is_table:
             result.source = move(
-                _core.slices(
+                core.slices(
                     call.table,
                     schema,
                     call.owner,
@@ -254,7 +254,7 @@ def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
             )
         else:
             result.source = move(
-                _core.slices(
+                core.slices(
                     call.table.column(0),
                     schema,
                     call.owner,
@@ -270,8 +270,8 @@ def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
 def single_batch(Schema schema not None, ExportedArray array not None) -> BatchSource:
     """Make a source of one array that is exported already."""
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef _core.stream_batch batch
+    cdef core.stream_batch batch
     batch.schema = schema.schema
     batch.array = array.array
-    result.source = move(_core.single(batch))
+    result.source = move(core.single(batch))
     return result

@@ -3,9 +3,9 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ._schema import Schema
-from .sources import ImportOptions
-from .streams import Stream
+from ..arrow.sources import ImportOptions
+from ..cuda.streams import Stream
+from .schema import Schema
 
 def import_column(
     schema: object, array: object, stream: Stream, mr: Any, options: ImportOptions

@@ -12,13 +12,13 @@ from pylibcudf.types cimport DataType
 from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
-from cudf_arrow_bridge cimport _core
-from cudf_arrow_bridge._core cimport unique_schema
-from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
-from cudf_arrow_bridge._columns cimport Span
-from cudf_arrow_bridge._interpreter cimport drop_share
-from cudf_arrow_bridge._resources cimport resolve_resource, resource_of, stream_of
-from cudf_arrow_bridge._schema cimport Schema
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport unique_schema
+from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.columns cimport Span
+from cudf_arrow_bridge._core.interpreter cimport drop_share
+from cudf_arrow_bridge._core.resources cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.schema cimport Schema
 
 ctypedef const void const_void
 
@@ -48,7 +48,7 @@ cdef class ImportPlace:
         """Have an owner wait, once it goes, for the work of all streams that read what it owns."""
         if owner.get() == NULL:
             return owner
-        return _core.release_after(move(owner), self.stream, self.reader)
+        return core.release_after(move(owner), self.stream, self.reader)
 
 
 cdef class Lender:
@@ -133,7 +133,7 @@ cdef Column wrap_column(
     return self
 
 
-cdef Column wrap_borrowed(_core.borrowed_column& borrowed, Lender lender):
+cdef Column wrap_borrowed(core.borrowed_column& borrowed, Lender lender):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.type)
     self._size = borrowed.size
@@ -149,7 +149,7 @@ cdef Column wrap_borrowed(_core.borrowed_column& borrowed, Lender lender):
     return self
 
 
-cdef Column wrap_offsets(_core.borrowed_column& borrowed, Lender lender):
+cdef Column wrap_offsets(core.borrowed_column& borrowed, Lender lender):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.offsets_type)
     self._size = borrowed.offset + borrowed.size + 1
@@ -158,9 +158,9 @@ cdef Column wrap_offsets(_core.borrowed_column& borrowed, Lender lender):
     return self
 
 
-cdef list wrap_columns(_core.borrowed_table& table, ImportPlace place):
+cdef list wrap_columns(core.borrowed_table& table, ImportPlace place):
     cdef Lender lender = Lender.__new__(Lender)
-    cdef _core.borrowed_column* found
+    cdef core.borrowed_column* found
     cdef size_t i
     lender.owner = place.released_in_order(move(table.owner))
     lender.place = place
@@ -184,7 +184,7 @@ cdef list wrap_columns(_core.borrowed_table& table, ImportPlace place):
 cdef class ImportCall:
     """What an import is called with, as C++ takes it."""
 
-    cdef _core.import_options options
+    cdef core.import_options options
     cdef device_async_resource_ref resource
     cdef ImportPlace place
 
@@ -192,7 +192,7 @@ cdef class ImportCall:
         self.options.copy = options.copy
         self.options.sanitize = options.sanitize
         if options.validate == "full":
-            self.options.validate = _core.validation.full
+            self.options.validate = core.validation.full
         mr = resolve_resource(mr)
         self.resource = resource_of(mr)
         self.place = ImportPlace(mr, stream, options.reader)
@@ -201,12 +201,12 @@ cdef class ImportCall:
 def import_column(schema, array, stream, mr, object options):
     """Import an array; its capsule is spent, the schema's is not."""
     cdef ImportCall call = ImportCall(stream, mr, options)
-    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    cdef _core.imported_column imported
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    cdef core.imported_column imported
     with nogil:
         imported = move(
-            _core.from_arrow_device_column(
+            core.from_arrow_device_column(
                 dereference(c_schema), c_array, call.options, call.place.stream, call.resource
             )
         )
@@ -216,12 +216,12 @@ def import_column(schema, array, stream, mr, object options):
 def import_table(schema, array, stream, mr, object options):
     """Import a struct array as columns and a number of rows, likewise."""
     cdef ImportCall call = ImportCall(stream, mr, options)
-    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    cdef _core.borrowed_table imported
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    cdef core.borrowed_table imported
     with nogil:
         imported = move(
-            _core.borrow_arrow_device_table(
+            core.borrow_arrow_device_table(
                 dereference(c_schema), c_array, call.options, call.place.stream, call.resource
             )
         )
@@ -232,20 +232,20 @@ cdef class ArrayImporter:
     """Imports arrays of one schema, which is looked at once."""
 
     cdef tuple how
-    cdef unique_ptr[_core.array_importer] importer
+    cdef unique_ptr[core.array_importer] importer
 
     def __init__(self, stream, mr, object options, Schema schema not None):
         cdef unique_schema c_schema
         self.how = (stream, mr, options)
         with nogil:
             c_schema = move(schema.schema.to_arrow())
-            self.importer.reset(new _core.array_importer(dereference(c_schema.get())))
+            self.importer.reset(new core.array_importer(dereference(c_schema.get())))
 
     def import_column(self, array):
         """Import an array, as the function of this name does."""
         cdef ImportCall call = ImportCall(*self.how)
-        cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-        cdef _core.imported_column imported
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef core.imported_column imported
         with nogil:
             imported = move(
                 self.importer.get().column(
@@ -257,8 +257,8 @@ cdef class ArrayImporter:
     def import_table(self, array):
         """Import a struct array, likewise."""
         cdef ImportCall call = ImportCall(*self.how)
-        cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-        cdef _core.borrowed_table imported
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef core.borrowed_table imported
         with nogil:
             imported = move(
                 self.importer.get().borrow_table(

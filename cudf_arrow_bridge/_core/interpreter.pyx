@@ -10,10 +10,10 @@ from cpython.ref cimport PyObject
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 
-from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
-cdef extern from "_interpreter.hpp" namespace "cudf_arrow_bridge" nogil:
+cdef extern from "interpreter.hpp" namespace "cudf_arrow_bridge" nogil:
     shared_ptr[const void] share_python_object(PyObject*) except +
 
     cdef cppclass interpreter_gate:
@@ -59,7 +59,7 @@ cdef void drop_share(shared_ptr[const void]& owner) noexcept:
 def _interpreter_is_going():
     with nogil:
         # While releases can still take the GIL, for producers written in Python.
-        _core.drain_releases()
+        core.drain_releases()
         interpreter_gate.close()
 
 

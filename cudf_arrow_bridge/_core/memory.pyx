@@ -3,7 +3,7 @@
 
 from libc.stdint cimport uintptr_t
 
-from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 def has_gpu() -> bool:
@@ -13,9 +13,9 @@ def has_gpu() -> bool:
     raises RuntimeError, as does a missing GPU where the environment's CUDF_ARROW_BRIDGE_REQUIRE_GPU
     is set.
     """
-    return _core.has_gpu()
+    return core.has_gpu()
 
 
 def device_type(uintptr_t address) -> int:
     """Arrow's device type of the memory at an address (1: CPU, 2: CUDA, ...)."""
-    return _core.locate(<const void*>address).device_type
+    return core.locate(<const void*>address).device_type

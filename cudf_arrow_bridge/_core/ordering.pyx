@@ -5,7 +5,7 @@ from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport uintptr_t
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 
-from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 def order_after(uintptr_t later, uintptr_t earlier) -> None:
@@ -16,4 +16,4 @@ def order_after(uintptr_t later, uintptr_t earlier) -> None:
     cdef stream_ref c_later = stream_ref(<cudaStream_t>later)
     cdef stream_ref c_earlier = stream_ref(<cudaStream_t>earlier)
     with nogil:
-        _core.order_after(c_later, c_earlier)
+        core.order_after(c_later, c_earlier)

@@ -7,7 +7,7 @@ from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_device_resource
 
-from cudf_arrow_bridge cimport _core
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cdef object resolve_resource(object mr):
@@ -15,7 +15,7 @@ cdef object resolve_resource(object mr):
 
     The caller keeps the result alive as long as memory of it is in use.
     """
-    if mr is None and _core.has_gpu():
+    if mr is None and core.has_gpu():
         return get_current_device_resource()
     return mr
 
@@ -23,7 +23,7 @@ cdef object resolve_resource(object mr):
 cdef device_async_resource_ref resource_of(object resolved) except *:
     """Return what C++ takes for a resolved resource."""
     if resolved is None:
-        return _core.host_memory_resource()
+        return core.host_memory_resource()
     return (<DeviceMemoryResource?>resolved).get_mr()
 
 

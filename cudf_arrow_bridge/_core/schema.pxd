@@ -4,7 +4,11 @@ from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from cudf_arrow_bridge._core cimport ArrowSchema, column_metadata, shared_schema
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    ArrowSchema,
+    column_metadata,
+    shared_schema,
+)
 
 
 cdef column_metadata to_column_metadata(object metadata) except *

@@ -9,8 +9,8 @@ from libcpp.string cimport string
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from cudf_arrow_bridge._capsules cimport schema_from_capsule, schema_to_capsule
-from cudf_arrow_bridge._core cimport (
+from cudf_arrow_bridge._core.capsules cimport schema_from_capsule, schema_to_capsule
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ARROW_FLAG_NULLABLE,
     ArrowSchema,
     check_same_schema,

@@ -2,9 +2,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ._export import BatchSource, ExportedArray
-from ._schema import Schema
-from .streams import Stream
+from ..cuda.streams import Stream
+from .export import BatchSource, ExportedArray
+from .schema import Schema
 
 class StreamNotes:
     error: BaseException | None

@@ -9,8 +9,8 @@ from libcpp.string cimport string
 from libcpp.utility cimport move
 from pylibcudf.exception_handler cimport libcudf_exception_handler
 
-from cudf_arrow_bridge._capsules cimport device_stream_to_capsule, stream_to_capsule
-from cudf_arrow_bridge._core cimport (
+from cudf_arrow_bridge._core.capsules cimport device_stream_to_capsule, stream_to_capsule
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     batch_source,
     device_array_stream,
     shared_schema,
@@ -18,16 +18,16 @@ from cudf_arrow_bridge._core cimport (
     unique_array_stream,
     unique_device_array_stream,
 )
-from cudf_arrow_bridge._export cimport BatchSource, ExportedArray
-from cudf_arrow_bridge._interpreter cimport enter_interpreter, leave_interpreter, share_object
-from cudf_arrow_bridge._schema cimport Schema
+from cudf_arrow_bridge._core.export cimport BatchSource, ExportedArray
+from cudf_arrow_bridge._core.interpreter cimport enter_interpreter, leave_interpreter, share_object
+from cudf_arrow_bridge._core.schema cimport Schema
 
 
 cdef extern from "<cerrno>" nogil:
     const int ECANCELED
 
 
-cdef extern from "_python_source.hpp" namespace "cudf_arrow_bridge" nogil:
+cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
     ctypedef int (*pull_function)(const void*, unique_ptr[batch_source]&, string&) noexcept
     unique_ptr[batch_source] python_source(shared_ptr[const void], pull_function) except +
     unique_device_array_stream move_to_arrow(

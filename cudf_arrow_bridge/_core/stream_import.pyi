@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from ._schema import Schema
-from ._stream_export import StreamNotes
+from .schema import Schema
+from .stream_export import StreamNotes
 
 class StreamReader:
     notes: StreamNotes | None

@@ -6,16 +6,20 @@ import errno
 from libcpp.memory cimport shared_ptr, static_pointer_cast
 from libcpp.utility cimport move
 
-from cudf_arrow_bridge cimport _core
-from cudf_arrow_bridge._capsules cimport (
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport (
     device_array_to_capsule,
     device_stream_from_capsule,
     notes_of,
     stream_from_capsule,
 )
-from cudf_arrow_bridge._core cimport array_stream_reader, shared_schema, unique_device_array
-from cudf_arrow_bridge._interpreter cimport drop_share
-from cudf_arrow_bridge._schema cimport Schema
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    array_stream_reader,
+    shared_schema,
+    unique_device_array,
+)
+from cudf_arrow_bridge._core.interpreter cimport drop_share
+from cudf_arrow_bridge._core.schema cimport Schema
 
 ctypedef const void const_void
 
@@ -38,8 +42,8 @@ cdef class StreamReader:
     cdef readonly object notes
 
     def __init__(self, capsule):
-        cdef _core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
-        cdef _core.ArrowArrayStream* stream
+        cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
+        cdef core.ArrowArrayStream* stream
         if device_stream != NULL:
             self.reader.reset(new array_stream_reader(device_stream))
         else:
@@ -52,7 +56,7 @@ cdef class StreamReader:
         cdef shared_schema schema
         try:
             with nogil:
-                schema = move(_core.copy_schema(self.reader.get().schema()))
+                schema = move(core.copy_schema(self.reader.get().schema()))
             return Schema.wrap(schema)
         except RuntimeError as error:
             failure = error

@@ -3,7 +3,7 @@ from typing import Any
 
 import pylibcudf as plc
 
-from .streams import Stream
+from ..cuda.streams import Stream
 
 class Tensor:
     address: int

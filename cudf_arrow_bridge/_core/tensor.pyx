@@ -18,9 +18,9 @@ from libcpp.utility cimport move
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
-from cudf_arrow_bridge cimport _core
-from cudf_arrow_bridge._capsules cimport device_array_from_capsule, schema_from_capsule
-from cudf_arrow_bridge._core cimport (
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     DLManagedTensor,
     DLManagedTensorVersioned,
     copy_policy,
@@ -28,9 +28,9 @@ from cudf_arrow_bridge._core cimport (
     shared_tensor,
     tensor_view,
 )
-from cudf_arrow_bridge._import cimport ImportPlace, wrap_column
-from cudf_arrow_bridge._interpreter cimport share_object
-from cudf_arrow_bridge._resources cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.import_ cimport ImportPlace, wrap_column
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.resources cimport resolve_resource, resource_of, stream_of
 
 
 cdef const char* UNVERSIONED = "dltensor"
@@ -59,9 +59,9 @@ cdef void destroy(object capsule) noexcept:
     # A deleter written in Python would lose the error that the capsule goes by.
     PyErr_Fetch(&type_, &value, &traceback)
     if name == VERSIONED or name == TAKEN_VERSIONED:
-        _core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
+        core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
     elif name == UNVERSIONED or name == TAKEN_UNVERSIONED:
-        _core.delete_dlpack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
+        core.delete_dlpack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
     PyErr_Restore(type_, value, traceback)
 
 
@@ -117,13 +117,13 @@ cdef class Tensor:
             try:
                 return PyCapsule_New(with_version, VERSIONED, destroy)
             except BaseException:
-                _core.delete_dlpack(with_version)
+                core.delete_dlpack(with_version)
                 raise
         without = self.tensor.to_dlpack(device_type)
         try:
             return PyCapsule_New(without, UNVERSIONED, destroy)
         except BaseException:
-            _core.delete_dlpack(without)
+            core.delete_dlpack(without)
             raise
 
 
@@ -133,8 +133,8 @@ def tensor_of(schema, array, copy, stream):
     Raises BufferError, which DLPack asks for, if it is none.
     """
     cdef Tensor self = Tensor.__new__(Tensor)
-    cdef _core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef _core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
     cdef copy_policy policy = policy_of(copy)
     cdef stream_ref c_stream = stream_of(stream)
     mr = resolve_resource(None)
@@ -143,7 +143,7 @@ def tensor_of(schema, array, copy, stream):
     cdef shared_ptr[const void] owner = share_object(kept)
     try:
         with nogil:
-            self.tensor = _core.to_tensor(
+            self.tensor = core.to_tensor(
                 c_schema[0], c_array, policy, owner, c_stream, resource
             )
     except TypeError as error:
@@ -155,7 +155,7 @@ def tensor_of_buffer(schema, array, size_t index, int64_t size):
     """View one buffer of an exported array, likewise."""
     cdef Tensor self = Tensor.__new__(Tensor)
     try:
-        self.tensor = _core.buffer_tensor(
+        self.tensor = core.buffer_tensor(
             schema_from_capsule(schema)[0], device_array_from_capsule(array), index, size
         )
     except TypeError as error:
@@ -177,10 +177,10 @@ cdef object import_view(
     cdef stream_ref c_stream = stream_of(stream)
     mr = resolve_resource(mr)
     cdef device_async_resource_ref resource = resource_of(mr)
-    cdef _core.imported_tensor imported
+    cdef core.imported_tensor imported
     with nogil:
         imported = move(
-            _core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
+            core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
         )
     cdef ImportPlace place = ImportPlace(mr, stream, reader)
     cdef size_t i
@@ -213,13 +213,13 @@ def import_dlpack(capsule, stream, reader, mr, copy):
     cdef tensor_view view
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
-        view = _core.view_dlpack(versioned)
+        view = core.view_dlpack(versioned)
         # From here on it is ours: this capsule deletes the tensor, with the GIL held.
         taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_VERSIONED)
     elif PyCapsule_IsValid(capsule, UNVERSIONED):
         unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
-        view = _core.view_dlpack(unversioned)
+        view = core.view_dlpack(unversioned)
         taken = PyCapsule_New(unversioned, TAKEN_UNVERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_UNVERSIONED)
     else:
@@ -245,7 +245,7 @@ def import_memory(owner, uintptr_t address, tuple shape, tuple strides, str kind
     view.shape = shape
     view.strides = [stride // size for stride in strides]
     if address:
-        view.location = _core.locate(<const void*>address)
+        view.location = core.locate(<const void*>address)
     if producer is not None:
         c_producer = stream_ref(<cudaStream_t><uintptr_t>producer)
     return import_view(view, owner, c_producer, stream, reader, mr, copy)

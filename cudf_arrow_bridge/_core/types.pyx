@@ -3,23 +3,23 @@
 
 from cython.operator cimport dereference
 
-from cudf_arrow_bridge cimport _core
-from cudf_arrow_bridge._capsules cimport schema_from_capsule
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
 
 from pylibcudf.types import TypeId
 
 
-cdef str decode(_core.string_view text):
+cdef str decode(core.string_view text):
     return text.data()[:text.size()].decode()
 
 
-cdef str how(_core.crossing crossing):
-    if crossing == _core.crossing.zero_copy:
+cdef str how(core.crossing crossing):
+    if crossing == core.crossing.zero_copy:
         return "zero-copy"
-    return "converted" if crossing == _core.crossing.converted else "unsupported"
+    return "converted" if crossing == core.crossing.converted else "unsupported"
 
 
-cdef dict to_dict(const _core.type_row& row):
+cdef dict to_dict(const core.type_row& row):
     return {
         "arrow": decode(row.arrow),
         "format": decode(row.format),
@@ -33,10 +33,10 @@ cdef dict to_dict(const _core.type_row& row):
 
 def rows() -> list[dict]:
     """All rows of the type table."""
-    cdef _core.type_rows table = _core.type_table()
+    cdef core.type_rows table = core.type_table()
     return [to_dict(table[i]) for i in range(table.size())]
 
 
 def import_row(object capsule) -> dict:
     """The row that says how arrays of a schema's top level are imported."""
-    return to_dict(_core.import_row(dereference(schema_from_capsule(capsule))))
+    return to_dict(core.import_row(dereference(schema_from_capsule(capsule))))

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from .._core.schema import Schema
+from .._core.tensor import tensor_of
+from ..cuda.residency import DeviceType
+from ..cuda.streams import resolve_stream
 from . import display
-from ._schema import Schema
-from ._tensor import tensor_of
-from .residency import DeviceType
-from .streams import resolve_stream
 from .tensor_protocols import Buffer, TensorProtocols
 
 if TYPE_CHECKING:
-    from ._export import ExportedArray
-    from ._tensor import Tensor
+    from .._core.export import ExportedArray
+    from .._core.tensor import Tensor
 
 __all__ = [
     "BufferInfo",

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ._schema import Schema, marks_table
-from ._stream_export import ExportedStream
+from .._core.schema import Schema, marks_table
+from .._core.stream_export import ExportedStream
+from ..cuda.residency import DeviceType, has_gpu
 from .device_array import (
     DeviceArray,
     as_capsule,
@@ -18,7 +19,6 @@ from .device_array import (
     check_keywords,
     check_shape,
 )
-from .residency import DeviceType, has_gpu
 
 __all__ = ["DeviceArrayStream"]
 

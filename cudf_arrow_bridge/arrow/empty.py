@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ._schema import is_struct
+from .._core.schema import is_struct
 
 __all__ = ["empty"]
 

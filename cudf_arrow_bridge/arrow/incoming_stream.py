@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from ._schema import Schema, check_same, is_struct
-from ._stream_import import StreamReader
+from .._core.schema import Schema, check_same, is_struct
+from .._core.stream_import import StreamReader
 from .sources import Kind, Source, as_kind, open_source, speaks_array
 
 __all__ = ["IncomingStream", "open_stream", "speaks_stream"]

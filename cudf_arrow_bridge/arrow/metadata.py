@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from ._schema import metadata_of
+from .._core.schema import metadata_of
 
 __all__ = [
     "BRIDGE_KEY",

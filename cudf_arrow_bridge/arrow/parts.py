@@ -9,7 +9,7 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ._schema import Schema
+from .._core.schema import Schema
 from .metadata import ColumnMetadata
 from .sources import Kind
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 import pylibcudf as plc
 
-from . import _import
-from ._capsules import device_array_capsule_from_array, length_of
-from ._schema import is_struct, marks_table
+from .._core import import_ as _import
+from .._core.capsules import device_array_capsule_from_array, length_of
+from .._core.schema import is_struct, marks_table
+from ..cuda.streams import Stream
 from .device_array import DeviceArray, as_field, as_schema
-from .streams import Stream
 
 __all__ = [
     "ImportOptions",

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ._tensor import tensor_of_buffer
-from .residency import DeviceType
-from .streams import Stream, resolve_stream, stream_handle
+from .._core.tensor import tensor_of_buffer
+from ..cuda.residency import DeviceType
+from ..cuda.streams import Stream, resolve_stream, stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from ._export import ExportedArray
-    from ._tensor import Tensor
+    from .._core.export import ExportedArray
+    from .._core.tensor import Tensor
 
 __all__ = ["Buffer", "TensorProtocols"]
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from . import _types
+from .._core import types as _types
 
 __all__ = ["Crossing", "How", "describe", "frame_crossing"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._ordering import order_after
+from .._core.ordering import order_after
 from .streams import Stream, resolve_stream
 
 __all__ = ["ImportStreams"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from ._memory import device_type, has_gpu
+from .._core.memory import device_type, has_gpu
 
 if TYPE_CHECKING:
     import pylibcudf as plc

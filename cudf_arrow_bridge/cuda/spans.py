@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._columns import HeldSpan
+from .._core.columns import HeldSpan
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray

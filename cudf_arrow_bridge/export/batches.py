@@ -10,13 +10,13 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ._ordering import order_after
-from .empty import empty
-from .exporting import is_cudf
-from .incoming_stream import IncomingStream, open_stream, speaks_stream
-from .residency import has_gpu
-from .sources import speaks_array
-from .streams import CUDF_HANDLE, Stream, cudf_handle_of_all_threads
+from .._core.ordering import order_after
+from ..arrow.empty import empty
+from ..arrow.incoming_stream import IncomingStream, open_stream, speaks_stream
+from ..arrow.sources import speaks_array
+from ..cuda.residency import has_gpu
+from ..cuda.streams import CUDF_HANDLE, Stream, cudf_handle_of_all_threads
+from ..to_arrow import is_cudf
 
 __all__ = ["pieces"]
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from ._export import BatchSource, single_batch, slice_parts
-from ._schema import Schema
-from ._stream_export import ExportedStream, StreamNotes
+from .._core.export import BatchSource, single_batch, slice_parts
+from .._core.schema import Schema
+from .._core.stream_export import ExportedStream, StreamNotes
+from ..arrow.device_array import DeviceArray, as_capsule
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..cuda.streams import resolve_stream
+from ..to_arrow import ExportOptions, parts_of
 from .batches import pieces
-from .device_array import DeviceArray, as_capsule
-from .device_array_stream import DeviceArrayStream
-from .exporting import ExportOptions, parts_of
-from .streams import resolve_stream
 
 __all__ = ["to_arrow_device_stream"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
-from .residency import Place
-from .spans import HostSpan, view_host
+from ..cuda.residency import Place
+from ..cuda.spans import HostSpan, view_host
 
 __all__ = ["all_null_strings", "codes", "days_to_seconds", "decode", "sequence"]
 

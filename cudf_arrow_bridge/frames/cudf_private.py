@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every use this package makes of cuDF's private interface, and nothing else.
 
-Each function has a test in ``tests/test_cudf_private.py``, so that a cuDF release that moves one
-of them says which.
+Each function has a test in ``tests/frames/test_cudf_private.py``, so that a cuDF release that moves
+one of them says which.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
-from ._columns import HeldSpan, Span, main_span, rebuild_all
+from .._core.columns import HeldSpan, Span, main_span, rebuild_all
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",

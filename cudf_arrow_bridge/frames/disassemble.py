@@ -15,9 +15,12 @@ import cudf
 import pandas as pd
 import pylibcudf as plc
 
+from .._core.columns import rebuild_all
+from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
+from ..arrow.parts import Description, Parts
+from ..cuda.residency import Place, place_of
 from . import convert, pandas_metadata
-from ._columns import rebuild_all
-from ._cudf_private import (
+from .cudf_private import (
     columns_of,
     make_column,
     make_frame,
@@ -29,12 +32,9 @@ from .dtypes import hint
 from .incoming import incoming
 from .labels import index_level_name, stringify
 from .layout import Index, Kind, Layout, decode_field, decode_schema, encode_field
-from .metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from .origins import recall
 from .outgoing import Share, outgoing
 from .pandas_types import pandas_type
-from .parts import Description, Parts
-from .residency import Place, place_of
 from .shapes import Shape, described, remember
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ._cudf_private import DEFAULT_STRING_DTYPE
+from ..arrow.metadata import storage
+from .cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json
-from .metadata import storage
 
 __all__ = [
     "element_dtype",

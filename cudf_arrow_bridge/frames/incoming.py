@@ -13,8 +13,10 @@ import pyarrow as pa
 import pylibcudf as plc
 from cudf.core.column import ColumnBase
 
+from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage
+from ..cuda.residency import Place
 from . import convert
-from ._cudf_private import (
+from .cudf_private import (
     DEFAULT_STRING_DTYPE,
     codes_dtype,
     compatible_timezone,
@@ -22,9 +24,7 @@ from ._cudf_private import (
 )
 from .dtypes import fits, is_interval_type, leaf_dtype, type_of
 from .labels import Json
-from .metadata import EXTENSION_METADATA, EXTENSION_NAME, storage
 from .origins import remember
-from .residency import Place
 
 __all__ = ["incoming"]
 

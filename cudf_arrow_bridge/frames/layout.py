@@ -16,10 +16,10 @@ from typing import Any, Literal
 import pandas as pd
 import pyarrow as pa
 
+from ..arrow.metadata import BRIDGE_KEY
 from . import pandas_metadata
 from .column_index import decode_index, encode_index
 from .labels import Json, decode_label, decode_range, encode_label
-from .metadata import BRIDGE_KEY
 
 __all__ = ["Index", "Kind", "Layout", "decode_field", "decode_schema", "encode_field"]
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from cudf.core.column import ColumnBase
 
-from ._cudf_private import note_on_column, note_on_memory, notes_of
-from .metadata import (
+from ..arrow.metadata import (
     BRIDGE_KEY,
     EXTENSION_METADATA,
     EXTENSION_NAME,
@@ -23,6 +22,7 @@ from .metadata import (
     own_metadata,
     storage,
 )
+from .cudf_private import note_on_column, note_on_memory, notes_of
 
 __all__ = ["lasting_metadata", "recall", "recall_all", "remember"]
 

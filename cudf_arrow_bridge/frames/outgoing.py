@@ -13,10 +13,16 @@ import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 
-from ._columns import rebuild, rebuild_all
-from ._cudf_private import category_values, noted_on_memory
+from .._core.columns import rebuild, rebuild_all
+from ..arrow.metadata import (
+    EXTENSION_METADATA,
+    EXTENSION_NAME,
+    ColumnMetadata,
+    child_fields,
+    storage,
+)
+from .cudf_private import category_values, noted_on_memory
 from .dtypes import element_dtype, field_dtypes, interval_dtype
-from .metadata import EXTENSION_METADATA, EXTENSION_NAME, ColumnMetadata, child_fields, storage
 from .origins import lasting_metadata, recall
 
 __all__ = ["Share", "outgoing"]

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..arrow.metadata import PANDAS_KEY
 from .labels import Json, decode_range, stringify
-from .metadata import PANDAS_KEY
 
 __all__ = ["attributes", "column_entry", "column_names", "decode", "encode", "range_entry"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ._cudf_private import codes_dtype
+from .cudf_private import codes_dtype
 from .dtypes import element_dtype, field_dtypes, interval_dtype
 from .labels import Json
 

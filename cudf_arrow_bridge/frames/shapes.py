@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import cudf
 import pandas as pd
 
-from ._columns import types_of
+from .._core.columns import types_of
+from ..arrow.parts import Description
+from ..arrow.recent import Recent
 from .layout import Index, Kind
 from .origins import recall_all
-from .parts import Description
-from .recent import Recent
 
 if TYPE_CHECKING:
     import pyarrow as pa

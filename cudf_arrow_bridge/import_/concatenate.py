@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pylibcudf as plc
 
-from ._schema import Schema
+from .._core.schema import Schema
+from ..arrow.empty import empty
+from ..arrow.sources import Kind, open_source
+from ..cuda.residency import has_gpu
+from ..to_arrow import to_arrow_device
 from .dictionaries import join_dictionaries
-from .empty import empty
-from .exporting import to_arrow_device
 from .importer import Brought, Importer
-from .residency import has_gpu
-from .sources import Kind, open_source
 
 __all__ = ["MAX_ROWS", "concatenate"]
 

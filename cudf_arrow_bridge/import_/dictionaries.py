@@ -13,8 +13,8 @@ from typing import Any
 
 import pylibcudf as plc
 
-from . import convert
-from .residency import Place
+from ..cuda.residency import Place
+from ..frames import convert
 
 __all__ = ["join_dictionaries"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ._columns import table_of
-from ._frames_loader import load_frames
-from ._import import ArrayImporter
-from ._schema import Schema
-from .device_array import as_field, as_schema
-from .import_streams import ImportStreams
-from .sources import ImportOptions, Kind, Source
+from .._core.columns import table_of
+from .._core.import_ import ArrayImporter
+from .._core.schema import Schema
+from .._frames_loader import load_frames
+from ..arrow.device_array import as_field, as_schema
+from ..arrow.sources import ImportOptions, Kind, Source
+from ..cuda.ordering import ImportStreams
 
 __all__ = ["Brought", "Importer"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from ._capsules import length_of
+from .._core.capsules import length_of
+from ..arrow.incoming_stream import IncomingStream, open_stream
+from ..arrow.sources import ImportOptions, Kind, Validation
 from .concatenate import MAX_ROWS, concatenate
 from .importer import Importer
-from .incoming_stream import IncomingStream, open_stream
-from .sources import ImportOptions, Kind, Validation
 
 if TYPE_CHECKING:
     import cudf

@@ -6,10 +6,19 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import Capsules, Producer, column_from, misnamed, name_of, nodes, refused, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import (
+    Capsules,
+    Producer,
+    column_from,
+    misnamed,
+    name_of,
+    nodes,
+    refused,
+    struct_of,
+)
 
 
 @pytest.fixture

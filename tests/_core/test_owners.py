@@ -9,37 +9,24 @@ import subprocess
 import sys
 import textwrap
 import threading
-import weakref
 from pathlib import Path
 
-import native
 import pyarrow as pa
 import pytest
-from host import to_plc
-from peers import Producer, column_from
-from test_ownership import STRUCT, Source
 
 import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.owners import STRUCT, source_of
+from testing.peers import native
+from testing.peers.arrays import Producer, column_from
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 THREADS = 8
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     return native.compile_to(tmp_path_factory.mktemp("native"))
-
-
-def source_of(array, gone):
-    """A column that notes down the thread on which it goes."""
-    plain = to_plc(array)
-    column = Source(
-        plain.type(),
-        *(plain.size(), plain.data(), plain.null_mask(), plain.null_count(), plain.offset()),
-        plain.children(),
-    )
-    weakref.finalize(column, lambda: gone.append(threading.get_ident()))
-    return column
 
 
 @pytest.mark.parametrize("keep_gil", [False, True], ids=["without the GIL", "while we hold it"])
@@ -116,9 +103,10 @@ def test_a_native_thread_releases_while_others_export(library):
 
 PROLOGUE = """
 import gc, os, sys, threading, time
-import native, nanoarrow.device, pyarrow as pa
-from host import to_plc
-from peers import Capsules, DeviceOnly, Producer, column_from
+import nanoarrow.device, pyarrow as pa
+from testing.peers import native
+from testing.host import to_plc
+from testing.peers.arrays import Capsules, DeviceOnly, Producer, column_from
 import cudf_arrow_bridge as bridge
 STRUCT = pa.array([{"0": i, "1": str(i)} for i in range(100)])
 exported = bridge.to_arrow_device(to_plc(STRUCT))
@@ -182,7 +170,7 @@ AT_EXIT = {
         """,
     "modules torn down": """
         sys.kept = imported
-        sys.modules["peers"].kept = exported.__arrow_c_device_array__()
+        sys.modules["testing.peers.arrays"].kept = exported.__arrow_c_device_array__()
         """,
 }
 
@@ -199,7 +187,7 @@ def test_threads_at_work_are_not_torn_out_of_a_release():
 
 #: A thread in the middle of dropping an owner, until `proceed` is set.
 INSIDE = """
-    from test_owners import source_of
+    from testing.owners import source_of
     inside, proceed = threading.Event(), threading.Event()
     class Slow(list):
         def append(self, _):

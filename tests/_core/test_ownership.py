@@ -11,11 +11,13 @@ import weakref
 
 import nanoarrow.device
 import pyarrow as pa
-import pylibcudf as plc
 import pytest
-import samples
-from host import spans, to_plc
-from peers import (
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import spans, to_plc
+from testing.owners import STRUCT, watched
+from testing.peers.arrays import (
     RELEASE,
     ArrowArray,
     Capsules,
@@ -27,25 +29,6 @@ from peers import (
     refused,
     struct_of,
 )
-
-import cudf_arrow_bridge as bridge
-
-STRUCT = pa.array([{"a": i, "b": None if i % 3 else str(i)} for i in range(100)])
-
-
-class Source(plc.Column):
-    """A column that a test can see going away."""
-
-
-def watched(array):
-    """A column and a weak reference to it."""
-    plain = to_plc(array)
-    column = Source(
-        plain.type(),
-        *(plain.size(), plain.data(), plain.null_mask(), plain.null_count(), plain.offset()),
-        plain.children(),
-    )
-    return column, weakref.ref(column)
 
 
 def test_the_source_may_go_first():

@@ -7,11 +7,19 @@ import nanoarrow.device
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import DeviceOnly, assert_same, column_from, name_of, read, refused, struct_of
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import _types
+from cudf_arrow_bridge._core import types as _types
+from testing import samples
+from testing.peers.arrays import (
+    DeviceOnly,
+    assert_same,
+    column_from,
+    name_of,
+    read,
+    refused,
+    struct_of,
+)
 
 #: Every row of the table that pyarrow has a type for; nanoarrow makes the others.
 ARROW = {

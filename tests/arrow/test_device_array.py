@@ -6,10 +6,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import DeviceOnly, SchemaOnly, column_from, nodes, read, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import DeviceOnly, SchemaOnly, column_from, nodes, read, struct_of
 
 ARRAY = pa.array([{"0": 1, "1": ["x", None]}, None, {"0": None, "1": []}])
 

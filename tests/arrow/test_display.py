@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge import display
+from cudf_arrow_bridge.arrow import display
 
 
 class Kind(IntEnum):

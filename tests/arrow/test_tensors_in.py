@@ -7,17 +7,17 @@ import gc
 import os
 import weakref
 
-import dlpack
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from dlpack import Interface, Producer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from peers import _get_name, _new_capsule, read
 
 import cudf_arrow_bridge as bridge
+from testing.peers import dlpack
+from testing.peers.arrays import _get_name, _new_capsule, read
+from testing.peers.dlpack import Interface, Producer
 
 settings.register_profile("default", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)

@@ -6,17 +6,17 @@ from __future__ import annotations
 import gc
 import weakref
 
-import dlpack
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from host import to_plc
-from peers import _get_name, column_from
-from test_ownership import Source
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import to_plc
+from testing.owners import Source
+from testing.peers import dlpack
+from testing.peers.arrays import _get_name, column_from
 
 NUMBERS = [
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),

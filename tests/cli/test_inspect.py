@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from cudf_arrow_bridge.__main__ import main
-from cudf_arrow_bridge.types import describe
+from cudf_arrow_bridge.arrow.types import describe
 
-SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "nyc_flights.parquet"
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 
 
 def inspected(path, capsys):

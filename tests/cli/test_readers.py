@@ -7,7 +7,7 @@ import pytest
 
 from cudf_arrow_bridge.__main__ import main
 
-SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "nyc_flights.parquet"
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 
 
 def unusable(folder):

@@ -15,7 +15,7 @@ import cudf_arrow_bridge
 from cudf_arrow_bridge.__main__ import main
 from cudf_arrow_bridge.cli import trip
 
-SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "nyc_flights.parquet"
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 KEYS = {
     "name", "arrow_type", "cudf_type", "rows", "nulls", "bytes", "device", "crossing", "result",
     "note",

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import import_streams
-from cudf_arrow_bridge.streams import CUDF_HANDLE, resolve_stream, stream_handle
+from cudf_arrow_bridge.cuda import ordering
+from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, resolve_stream, stream_handle
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
 
@@ -22,7 +22,7 @@ OTHER = 0x5150
 def orders(monkeypatch):
     """What was put behind what: pairs of the stream that waits and the one it waits for."""
     made = []
-    monkeypatch.setattr(import_streams, "order_after", lambda *pair: made.append(pair))
+    monkeypatch.setattr(ordering, "order_after", lambda *pair: made.append(pair))
     return made
 
 
@@ -60,7 +60,7 @@ def test_one_stream_needs_no_order(name, orders):
 
 
 def test_without_a_gpu_there_is_nothing_to_order():
-    import_streams.order_after(OTHER, CUDF_HANDLE)
+    ordering.order_after(OTHER, CUDF_HANDLE)
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.intp])

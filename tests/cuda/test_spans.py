@@ -6,8 +6,8 @@ import numpy as np
 import pylibcudf as plc
 import pytest
 
-from cudf_arrow_bridge.residency import device_type, has_gpu, is_host_memory
-from cudf_arrow_bridge.spans import HostSpan, view_host
+from cudf_arrow_bridge.cuda.residency import device_type, has_gpu, is_host_memory
+from cudf_arrow_bridge.cuda.spans import HostSpan, view_host
 
 
 def test_a_span_is_where_its_array_is():

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from peers import assert_same, column_from, read
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.streams import stream_handle
-from cudf_arrow_bridge.tensor_protocols import _consumer
+from cudf_arrow_bridge.arrow.tensor_protocols import _consumer
+from cudf_arrow_bridge.cuda.streams import stream_handle
+from testing.peers.arrays import assert_same, column_from, read
 
 
 class Protocol:
@@ -53,7 +53,9 @@ def test_handles(stream, handle):
 @pytest.mark.parametrize(("value", "handle"), [("1", 2), ("0", 0)])
 def test_none_is_cudfs_default_stream(value, handle):
     """As cuDF chose it when it was loaded."""
-    show = "from cudf_arrow_bridge.streams import *; print(stream_handle(None), stream_handle(0))"
+    show = (
+        "from cudf_arrow_bridge.cuda.streams import *; print(stream_handle(None), stream_handle(0))"
+    )
     env = os.environ | {"CUDF_PER_THREAD_STREAM": value}
     done = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, check=True)
     assert done.stdout.split() == [b"%d" % handle, b"0"]

@@ -10,20 +10,23 @@ import cudf
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from stream_peers import Delayed
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import batches, exporting, import_streams, stream_exporting, streams
-from cudf_arrow_bridge._import import ArrayImporter
-from cudf_arrow_bridge._schema import Schema
-from cudf_arrow_bridge.sources import ImportOptions
-from cudf_arrow_bridge.streams import (
+from cudf_arrow_bridge import to_arrow
+from cudf_arrow_bridge._core.import_ import ArrayImporter
+from cudf_arrow_bridge._core.schema import Schema
+from cudf_arrow_bridge.arrow.sources import ImportOptions
+from cudf_arrow_bridge.cuda import ordering, streams
+from cudf_arrow_bridge.cuda.streams import (
     LEGACY_HANDLE,
     PER_THREAD_HANDLE,
     Stream,
     resolve_stream,
     stream_handle,
 )
+from cudf_arrow_bridge.export import batches
+from cudf_arrow_bridge.export import streams as export_streams
+from testing.peers.streams import Delayed
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
 
@@ -91,14 +94,14 @@ def used(monkeypatch):
         original = getattr(module, name)
 
         def noting(*arguments):
-            (how,) = (one for one in arguments if isinstance(one, exporting.ExportOptions))
+            (how,) = (one for one in arguments if isinstance(one, to_arrow.ExportOptions))
             found.append(how.stream.handle)
             return original(*arguments)
 
         monkeypatch.setattr(module, name, noting)
 
-    note(exporting, "export_parts")
-    note(stream_exporting, "slice_parts")
+    note(to_arrow, "export_parts")
+    note(export_streams, "slice_parts")
     return found
 
 
@@ -127,7 +130,7 @@ def test_batches_pulled_by_another_thread_are_exported_behind_the_data(used, per
 def orders(monkeypatch):
     """What was put behind what: pairs of the stream that waits and the one it waits for."""
     made = []
-    for module in (batches, import_streams):
+    for module in (batches, ordering):
         monkeypatch.setattr(module, "order_after", lambda *pair: made.append(pair))
     return made
 

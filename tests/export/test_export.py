@@ -7,10 +7,10 @@ import nanoarrow.device
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import DeviceOnly, assert_same, nodes, read, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import DeviceOnly, assert_same, nodes, read, struct_of
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)

@@ -10,11 +10,11 @@ import nanoarrow
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from host import Memory
-from peers import DeviceOnly, column_from, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import Memory
+from testing.peers.arrays import DeviceOnly, column_from, struct_of
 
 MANY = samples.MANY
 BYTES = pa.list_(pa.uint8())

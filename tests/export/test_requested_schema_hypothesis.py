@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import foreign
 import pyarrow as pa
 import pyarrow.tests.strategies as past
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from peers import DeviceOnly, Producer, column_from
-from samples import cut
-from test_hypothesis import NOT_SLOW, arrays, dictionary_types, flat_types, slices
 
 import cudf_arrow_bridge as bridge
+from testing import foreign
+from testing.peers.arrays import DeviceOnly, Producer, column_from
+from testing.samples import cut
+from testing.strategies import NOT_SLOW, arrays, dictionary_types, flat_types, slices
 
 # A column of pylibcudf knows of no time zone.
 plain_types = flat_types.filter(lambda type_: getattr(type_, "tz", None) is None)

@@ -1,46 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-import datetime
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cudf_arrow_bridge.column_index import decode_index, encode_index
-
-MULTI = pd.MultiIndex.from_tuples([("b", 1), ("a", 2)], names=["u", None])
-INDEXES = {
-    "nothing": pd.Index([]),
-    "no strings": pd.Index([], dtype="str"),
-    "range": pd.RangeIndex(3),
-    "range step": pd.RangeIndex(2, -8, -2, name="r"),
-    "tuple name": pd.Index([1, 2, 3], name=(1, 2)),
-    "uint8": pd.Index([1, 2], dtype="uint8"),
-    "mixed": pd.Index(["a", 3, None, np.nan, b"x", 2.5, True], dtype=object),
-    "string": pd.Index(["a", None], dtype="string"),
-    "python strings": pd.Index(["a", "b"], dtype=pd.StringDtype("python", na_value=np.nan)),
-    "object strings": pd.Index(["a", "b"], dtype=object),
-    "times": pd.date_range("2020", periods=3, unit="ns"),
-    "zoned": pd.date_range("2020", periods=3, tz="Europe/Rome", unit="s"),
-    "durations": pd.to_timedelta([1, 2], unit="s"),
-    "bools": pd.Index([True, False]),
-    "floats": pd.Index([1.5, np.nan]),
-    "masked": pd.Index([1, None], dtype="Int64"),
-    "tuples": pd.Index([("a", 1), ("b", (2, None))], tupleize_cols=False),
-    "ragged": pd.Index([(1, 2), 3], tupleize_cols=False),
-    "bytes": pd.Index([b"a", b"\xff"]),
-    "dates": pd.Index([datetime.date(2020, 1, 1)]),
-    "category": pd.CategoricalIndex(["x", "y", None], categories=["y", "x"], ordered=True),
-    "intervals": pd.interval_range(0, 3, closed="left"),
-    "periods": pd.period_range("2020", "2020-03", freq="M"),
-    "multi": MULTI,
-    "multi missing": pd.MultiIndex.from_tuples([("b", np.nan), ("a", 2)], names=["u", "u"]),
-    "multi unused": pd.MultiIndex([["b", "a"], [1, 2, 3]], [[0, 1], [2, -1]]),
-    "multi empty": pd.MultiIndex.from_arrays([[], pd.Index([], dtype="int64")], names=["a", 1]),
-    "multi times": pd.MultiIndex.from_product([pd.date_range("2020", periods=2), [("t", 1)]]),
-}
+from cudf_arrow_bridge.frames.column_index import decode_index, encode_index
+from testing.labels import INDEXES
 
 
 def trip(index, pick=slice(None)):

@@ -9,13 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from host import addresses, to_plc
-from host_frames import column, numbers
-from samples import cut_column
-from spilling import turn_on
 
-from cudf_arrow_bridge import _cudf_private as private
-from cudf_arrow_bridge.spans import HostSpan
+from cudf_arrow_bridge.cuda.spans import HostSpan
+from cudf_arrow_bridge.frames import cudf_private as private
+from testing.host import addresses, to_plc
+from testing.host_frames import column, numbers
+from testing.samples import cut_column
+from testing.spilling import turn_on
 
 INTS = pa.array([1, None, 3])
 

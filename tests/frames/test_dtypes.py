@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from host import addresses, arrays_of, schema_of, table_of, to_plc
-from host_frames import again, assert_same_object, column, dtypes, frame, series
 
-from cudf_arrow_bridge.frames import disassemble
+from cudf_arrow_bridge.frames.disassemble import disassemble
+from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
+from testing.host_frames import again, assert_same_object, column, dtypes, frame, series
 
 D = decimal.Decimal
 STRINGS = pa.array(["a", None, "ccc", "", "é" * 9])

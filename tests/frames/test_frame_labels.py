@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from host import schema_of, table_of
-from host_frames import (
+from hypothesis import assume, given, reject
+from hypothesis import strategies as st
+
+from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
+from cudf_arrow_bridge.frames.disassemble import assemble_frame, disassemble
+from testing.host import schema_of, table_of
+from testing.host_frames import (
     again,
     assert_same_object,
     column,
@@ -20,13 +25,7 @@ from host_frames import (
     numbers,
     series,
 )
-from hypothesis import assume, given, reject
-from hypothesis import strategies as st
-from test_column_index import INDEXES
-from test_labels import LABELS, same
-
-from cudf_arrow_bridge.frames import assemble_frame, disassemble
-from cudf_arrow_bridge.metadata import BRIDGE_KEY, PANDAS_KEY
+from testing.labels import INDEXES, LABELS, same
 
 STRINGS = column(pa.array(["p", "q", "r"]), pd.StringDtype(na_value=np.nan))
 STAMPS = column(pa.array([1, 2, 3], pa.timestamp("ns")), np.dtype("datetime64[ns]"))

@@ -9,8 +9,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from host import schema_of, to_plc
-from host_frames import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
+from cudf_arrow_bridge.frames import layout
+from cudf_arrow_bridge.frames.disassemble import assemble_frame, assemble_series, disassemble
+from testing.host import schema_of, to_plc
+from testing.host_frames import (
     again,
     column,
     content,
@@ -20,12 +26,6 @@ from host_frames import (
     numbers,
     series,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from cudf_arrow_bridge import layout
-from cudf_arrow_bridge.frames import assemble_frame, assemble_series, disassemble
-from cudf_arrow_bridge.metadata import BRIDGE_KEY, PANDAS_KEY
 
 DEFAULT = pd.StringDtype(na_value=np.nan)
 STRINGS = pa.array(["p", None, "r"])

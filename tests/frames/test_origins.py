@@ -10,10 +10,10 @@ import cudf
 import numpy as np
 import pyarrow as pa
 import pytest
-from samples import cut_column
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import _cudf_private as private
+from cudf_arrow_bridge.frames import cudf_private as private
+from testing.samples import cut_column
 
 DAY = dt.date(2024, 2, 29)
 NOON = dt.time(12, 30, 5)

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from host import addresses, to_plc
-from host_frames import (
+
+from cudf_arrow_bridge.frames.disassemble import assemble_frame, assemble_series, disassemble
+from testing.host import addresses, to_plc
+from testing.host_frames import (
     content,
     shape_of_dtype,
 )
-
-from cudf_arrow_bridge.frames import assemble_frame, assemble_series, disassemble
 
 DEFAULT = pd.StringDtype(na_value=np.nan)
 STRINGS = pa.array(["p", None, "r"])

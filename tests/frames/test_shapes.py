@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from host_frames import column, frame, numbers
-from peers import DeviceOnly
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import shapes
-from cudf_arrow_bridge.recent import Recent
+from cudf_arrow_bridge.arrow.recent import Recent
+from cudf_arrow_bridge.frames import shapes
+from testing.host_frames import column, frame, numbers
+from testing.peers.arrays import DeviceOnly
 
 STRINGS = pa.array(["a", None, "b"])
 

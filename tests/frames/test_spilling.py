@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from host_frames import column, frame, index, multi, numbers, series
-from spilling import HostBuffer, copy_to_host, locks, owners, turn_on
 
 import cudf_arrow_bridge as bridge
+from testing.host_frames import column, frame, index, multi, numbers, series
+from testing.spilling import HostBuffer, copy_to_host, locks, owners, turn_on
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 

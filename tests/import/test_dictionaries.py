@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import host
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-import views
-from peers import Producer, column_from, forget_null_counts
+
+from testing import host, samples, views
+from testing.peers.arrays import Producer, column_from, forget_null_counts
 
 SIGNED = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 UNSIGNED = [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]

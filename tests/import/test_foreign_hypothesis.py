@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-import foreign
-import host
 import numpy as np
 import pyarrow as pa
 import pyarrow.tests.strategies as past
-import samples
 from hypothesis import given
 from hypothesis import strategies as st
-from peers import Producer, assert_same, column_from, forget_null_counts
-from test_hypothesis import NOT_SLOW, slices
-from test_sanitize import dirt
+
+from testing import foreign, host, samples
+from testing.dirt import dirt
+from testing.peers.arrays import Producer, assert_same, column_from, forget_null_counts
+from testing.strategies import NOT_SLOW, slices
 
 leaves = st.one_of(
     past.binary_type,

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import host
 import nanoarrow
 import nanoarrow.device
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import (
+
+import cudf_arrow_bridge as bridge
+from testing import host, samples
+from testing.peers.arrays import (
     Capsules,
     DeviceOnly,
     HostOnly,
@@ -19,8 +20,6 @@ from peers import (
     column_from,
     forget_null_counts,
 )
-
-import cudf_arrow_bridge as bridge
 
 
 def check(column, expected):

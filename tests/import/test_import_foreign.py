@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-import foreign
-import host
 import numpy as np
 import pyarrow as pa
 import pytest
-import samples
-from peers import Producer, assert_same, column_from, forget_null_counts, read, refused
 
 import cudf_arrow_bridge as bridge
+from testing import foreign, host, samples
+from testing.peers.arrays import (
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    read,
+    refused,
+)
 
 
 def check(array, edit=None, **options):

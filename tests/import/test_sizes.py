@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import ctypes
 
-import host
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import Producer, assert_same, column_from, refused
+
+from testing import host, samples
+from testing.peers.arrays import Producer, assert_same, column_from, refused
 
 FAR = [2**31, 2**33 + 64, 2**40]
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import host
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-import views
-from peers import (
+
+import cudf_arrow_bridge as bridge
+from testing import host, samples, views
+from testing.peers.arrays import (
     DeviceOnly,
     Producer,
     assert_same,
@@ -18,8 +18,6 @@ from peers import (
     read,
     refused,
 )
-
-import cudf_arrow_bridge as bridge
 
 SIZES = (0, 1, samples.MANY)
 

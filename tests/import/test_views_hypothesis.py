@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import host
 import pyarrow as pa
-import samples
-import views
 from hypothesis import given
 from hypothesis import strategies as st
-from peers import Producer, assert_same, column_from
-from test_hypothesis import NOT_SLOW, arrays, edits, slices
+
+from testing import host, samples, views
+from testing.peers.arrays import Producer, assert_same, column_from
+from testing.strategies import NOT_SLOW, arrays, edits, slices
 
 
 @st.composite

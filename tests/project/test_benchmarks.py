@@ -8,12 +8,12 @@ import pytest
 
 from cudf_arrow_bridge import has_gpu
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks import memory, plot
 from benchmarks.measure import Case, Contestant
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 OURS = "cudf_arrow_bridge"
 PEERS = ["pylibcudf"] if has_gpu() else ["pyarrow", "nanoarrow"]
 GROUPS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks.bookkeeping import FLOORS, Program
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pylibcudf as plc
-from device import frame_rows, rows, wait_until
-from host import to_plc
 
 import cudf_arrow_bridge as bridge
+from testing.device import frame_rows, rows, wait_until
+from testing.host import to_plc
 
 BATCH = pa.record_batch(
     {

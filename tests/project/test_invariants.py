@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import reading
-from host import Memory, to_plc
-from invariants import violations
+
+from testing import reading
+from testing.host import Memory, to_plc
+from testing.invariants import violations
 
 T = plc.TypeId
 LISTS = pa.array([[1, 2], None, [3]], pa.list_(pa.int32()))
@@ -178,7 +179,7 @@ def test_strings_from_their_second_character_on_are_read_as_others():
 
 
 def test_the_names_and_statements_are_the_same_everywhere():
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     source = (root / "csrc/tests/testing/invariants/statements.cpp").read_text()
     rows = re.findall(r"\{invariant::(\w+),\s*((?:\"[^\"]*\"\s*)+),", source)
     stated = {name: "".join(re.findall(r'"([^"]*)"', text)) for name, text in rows}

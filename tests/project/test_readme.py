@@ -11,7 +11,7 @@ import pytest
 from cudf_arrow_bridge.__main__ import parser
 from cudf_arrow_bridge.cli import exits
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 

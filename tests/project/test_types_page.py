@@ -6,9 +6,9 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
-from cudf_arrow_bridge import _types
+from cudf_arrow_bridge._core import types as _types
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "dev" / "types_page.py"))
 
 

@@ -10,8 +10,10 @@ import traceback
 
 import pyarrow as pa
 import pytest
-from arrow_cpp import reader_of
-from stream_peers import (
+
+import cudf_arrow_bridge as bridge
+from testing.peers.arrow_cpp import reader_of
+from testing.peers.streams import (
     ArrowArrayStream,
     ArrowDeviceArrayStream,
     Consumer,
@@ -20,8 +22,6 @@ from stream_peers import (
     StreamProducer,
     capsule_of,
 )
-
-import cudf_arrow_bridge as bridge
 
 BATCH = pa.record_batch({"a": [1, None, 3], "s": pa.array([["x"], [], None])})
 PROTOCOLS = ["__arrow_c_stream__", "__arrow_c_device_stream__"]

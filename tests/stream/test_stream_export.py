@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pylibcudf as plc
 import pytest
-from arrow_cpp import reader_of
-from host import to_plc
-from samples import TYPES, values
-from stream_peers import Consumer, Delayed, StreamOnly
 
 import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.peers.arrow_cpp import reader_of
+from testing.peers.streams import Consumer, Delayed, StreamOnly
+from testing.samples import TYPES, values
 
 ROWS = 70
 BATCH = pa.record_batch(

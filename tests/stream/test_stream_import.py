@@ -15,14 +15,22 @@ import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from arrow_cpp import DeviceStream
-from host import to_arrow
-from host_frames import assert_same_index, assert_same_object, column, frame, index, multi, numbers
-from peers import DeviceOnly, HostOnly
-from samples import TYPES, values
-from stream_peers import DeviceStreamOnly, StreamOnly, StreamProducer
 
 import cudf_arrow_bridge as bridge
+from testing.host import to_arrow
+from testing.host_frames import (
+    assert_same_index,
+    assert_same_object,
+    column,
+    frame,
+    index,
+    multi,
+    numbers,
+)
+from testing.peers.arrays import DeviceOnly, HostOnly
+from testing.peers.arrow_cpp import DeviceStream
+from testing.peers.streams import DeviceStreamOnly, StreamOnly, StreamProducer
+from testing.samples import TYPES, values
 
 ROWS = 50
 BATCH = pa.record_batch(

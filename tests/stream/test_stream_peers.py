@@ -16,11 +16,11 @@ import polars
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from arrow_cpp import DeviceStream, reader_of
-from host import to_plc
-from stream_peers import Consumer, DeviceStreamOnly, StreamOnly
 
 import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.peers.arrow_cpp import DeviceStream, reader_of
+from testing.peers.streams import Consumer, DeviceStreamOnly, StreamOnly
 
 ROWS = 40
 BATCH = pa.record_batch(

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import samples
-from peers import Producer, refused
+
+from testing import samples
+from testing.peers.arrays import Producer, refused
 
 ITEM = pa.struct([("id", pa.int32()), ("price", pa.string())])
 ORDERS = samples.values(pa.list_(ITEM), 40, "some")

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
-import samples
-from peers import nodes
+
+from testing import samples
+from testing.peers.arrays import nodes
 
 SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 31), (130, 7), (20, 0)]
 

@@ -11,9 +11,9 @@ import time
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from peers import DeviceOnly
 
 import cudf_arrow_bridge as bridge
+from testing.peers.arrays import DeviceOnly
 
 #: What other libraries warn of on a machine we have not seen is not our failure.
 GPU = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import samples
+
+from testing import samples
 
 FIXED = [
     *(pa.float16(), pa.date64()),

@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
-from host import arrays_of, field_of, schema_of, to_plc
-from test_labels import same
 
-from cudf_arrow_bridge.frames import assemble_frame, assemble_series, disassemble
+from cudf_arrow_bridge.frames.disassemble import assemble_frame, assemble_series, disassemble
+from testing.host import arrays_of, field_of, schema_of, to_plc
+from testing.labels import same
 
 
 def column(array, dtype):

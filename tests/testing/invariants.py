@@ -11,9 +11,9 @@ import numpy as np
 import pylibcudf as plc
 
 from cudf_arrow_bridge import tensors
-from cudf_arrow_bridge.importer import Importer
-from cudf_arrow_bridge.sources import Source
-from cudf_arrow_bridge.spans import view_host
+from cudf_arrow_bridge.arrow.sources import Source
+from cudf_arrow_bridge.cuda.spans import view_host
+from cudf_arrow_bridge.import_.importer import Importer
 
 T = plc.TypeId
 SIGNED = {T.INT8: "int8", T.INT16: "int16", T.INT32: "int32", T.INT64: "int64"}

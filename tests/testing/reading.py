@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
-from host import to_arrow
-from invariants import SIGNED, end_of, integers, nulls_of, sliced_field
-from samples import cut_column
+
+from testing.host import to_arrow
+from testing.invariants import SIGNED, end_of, integers, nulls_of, sliced_field
+from testing.samples import cut_column
 
 T = plc.TypeId
 

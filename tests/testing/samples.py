@@ -6,11 +6,12 @@ from __future__ import annotations
 from decimal import Decimal
 from itertools import accumulate
 
-import host
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
+
+from testing import host
 
 UNITS = ("s", "ms", "us", "ns")
 #: What a pylibcudf column can say of itself: fields named by position, the widest precision.

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
-from host import spans
+
+from testing.host import spans
 
 
 def turn_on(monkeypatch):

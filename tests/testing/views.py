@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import samples
+
+from testing import samples
 
 #: The ways to place lists among their elements.
 PLACES = ("in order", "shuffled", "overlapping", "with gaps")

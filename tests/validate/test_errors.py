@@ -8,11 +8,11 @@ import ctypes
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from broken import BATCH, ORDERS, PATHS, check
-from peers import DeviceOnly, Producer, column_from, refused
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.broken import BATCH, ORDERS, PATHS, check
+from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
 
 
 def setting(path, **members):

@@ -7,8 +7,9 @@ import gc
 
 import pyarrow as pa
 import pytest
-from broken import BATCH, check, child
-from peers import Producer, column_from, refused
+
+from testing.broken import BATCH, check, child
+from testing.peers.arrays import Producer, column_from, refused
 
 FORMATS = [b"", b"?", b"d:", b"d:5", b"tsx:", b"+w", b"+", b"ll"]
 

@@ -10,12 +10,12 @@ import struct
 
 import pyarrow as pa
 import pytest
-from broken import BATCH, PATHS, child
 from hypothesis import given
 from hypothesis import strategies as st
-from peers import Producer, misnamed, refused
 
 import cudf_arrow_bridge as bridge
+from testing.broken import BATCH, PATHS, child
+from testing.peers.arrays import Producer, misnamed, refused
 
 #: What may stand in place of a capsule. Capsules are made for each example: imports spend them.
 PARTS = {

@@ -8,11 +8,10 @@ import ctypes
 import numpy as np
 import pyarrow as pa
 import pytest
-import samples
-import views
-from peers import DeviceOnly, Producer, column_from, refused
 
 import cudf_arrow_bridge as bridge
+from testing import samples, views
+from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
 
 
 def raw(type_, buffers, size, children=(), offset=0):

@@ -12,7 +12,8 @@ from tempfile import mkdtemp
 
 import pyarrow as pa
 import pytest
-from stream_peers import ArrowArrayStream, ArrowDeviceArrayStream, capsule_of, struct_of
+
+from testing.peers.streams import ArrowArrayStream, ArrowDeviceArrayStream, capsule_of, struct_of
 
 SOURCE = Path(__file__).with_name("arrow_cpp.cpp")
 

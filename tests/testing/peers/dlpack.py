@@ -17,7 +17,8 @@ from ctypes import (
 )
 
 import numpy as np
-from peers import _get_name, _get_pointer, _new_capsule
+
+from testing.peers.arrays import _get_name, _get_pointer, _new_capsule
 
 READ_ONLY, IS_COPIED = 1, 2
 INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6

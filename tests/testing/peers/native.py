@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from peers import RELEASE, struct_of
+
+from testing.peers.arrays import RELEASE, struct_of
 
 SOURCE = Path(__file__).with_name("native.cpp")
 

@@ -8,7 +8,8 @@ import errno
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_void_p
 
 import pyarrow as pa
-from peers import ArrowArray, ArrowDeviceArray, ArrowSchema
+
+from testing.peers.arrays import ArrowArray, ArrowDeviceArray, ArrowSchema
 
 RELEASE = CFUNCTYPE(None, c_void_p)
 GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
