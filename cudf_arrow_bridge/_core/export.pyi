@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from ..arrow.parts import Parts
-from ..cuda.streams import Stream
-from ..to_arrow import ExportOptions
+from .protocols import ExportOptions, Parts, Stream
 from .schema import Schema
 
 class ExportedArray:

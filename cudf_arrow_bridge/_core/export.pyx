@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns and tables of pylibcudf to Arrow device arrays."""
 
-from cuda.bindings.cyruntime cimport cudaStream_t
+from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
@@ -23,15 +23,14 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     unique_device_array,
 )
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.resources cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.ordering cimport stream_of
 from cudf_arrow_bridge._core.schema cimport (
     Schema,
     requested_from_capsule,
     to_column_metadata,
     to_key_values,
 )
-
-from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, is_freed_by_thread
 
 
 cdef class ExportedArray:
@@ -161,7 +160,7 @@ cdef class ExportCall:
         self.resource = resource_of(mr)
         # The stream and the resource are in use as long as what they were used for.
         self.owner = share_object((columns, parts.owners, mr, how.stream))
-        if is_freed_by_thread(how.stream):
+        if how.stream.is_freed_by_thread:
             self.owner = released_after_readers(move(self.owner), how.stream.handle)
 
 
@@ -172,8 +171,8 @@ cdef shared_ptr[const void] released_after_readers(
 
     That is the one that exports on its own default stream. For any other handle it may be any.
     """
-    cdef uintptr_t freed = PER_THREAD_HANDLE
-    cdef uintptr_t read = freed if handle == freed else LEGACY_HANDLE
+    cdef uintptr_t freed = cudaStreamPerThread
+    cdef uintptr_t read = freed if handle == freed else cudaStreamLegacy
     return core.release_after(
         move(owner), stream_ref(<cudaStream_t>freed), stream_ref(<cudaStream_t>read)
     )

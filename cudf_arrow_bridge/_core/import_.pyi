@@ -3,8 +3,7 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ..arrow.sources import ImportOptions
-from ..cuda.streams import Stream
+from .protocols import ImportOptions, Stream
 from .schema import Schema
 
 def import_column(

@@ -17,7 +17,8 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport unique_schema
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
 from cudf_arrow_bridge._core.columns cimport Span
 from cudf_arrow_bridge._core.interpreter cimport drop_share
-from cudf_arrow_bridge._core.resources cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.ordering cimport stream_of
 from cudf_arrow_bridge._core.schema cimport Schema
 
 ctypedef const void const_void

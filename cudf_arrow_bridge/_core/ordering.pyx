@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams behind one another."""
+"""CUDA streams, as C++ takes them, behind one another."""
 
 from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport uintptr_t
@@ -17,3 +17,9 @@ def order_after(uintptr_t later, uintptr_t earlier) -> None:
     cdef stream_ref c_earlier = stream_ref(<cudaStream_t>earlier)
     with nogil:
         core.order_after(c_later, c_earlier)
+
+
+cdef stream_ref stream_of(object stream) except *:
+    """Return what C++ takes for a `Stream`, named on this thread; None: the default one."""
+    handle = 0 if stream is None else stream.handle
+    return stream_ref(<cudaStream_t><uintptr_t>handle)

@@ -2,8 +2,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..cuda.streams import Stream
 from .export import BatchSource, ExportedArray
+from .protocols import Stream
 from .schema import Schema
 
 class StreamNotes:

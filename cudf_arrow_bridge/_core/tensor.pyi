@@ -3,7 +3,7 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ..cuda.streams import Stream
+from .protocols import Stream
 
 class Tensor:
     address: int

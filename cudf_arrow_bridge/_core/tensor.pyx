@@ -30,7 +30,8 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
 )
 from cudf_arrow_bridge._core.import_ cimport ImportPlace, wrap_column
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.resources cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.ordering cimport stream_of
 
 
 cdef const char* UNVERSIONED = "dltensor"

@@ -15,7 +15,6 @@ __all__ = [
     "PER_THREAD_HANDLE",
     "Stream",
     "cudf_handle_of_all_threads",
-    "is_freed_by_thread",
     "resolve_stream",
     "stream_handle",
 ]
@@ -120,9 +119,12 @@ class Stream:
         return LEGACY_HANDLE
 
     @property
-    def is_per_thread(self) -> bool:
-        """Whether it is the per-thread default stream, of whichever thread."""
-        return self._made_on is not None
+    def is_freed_by_thread(self) -> bool:
+        """Whether what was made on it, or by cuDF, is freed on each thread's default stream.
+
+        That is another one than what it was made and read on, once another thread lets go.
+        """
+        return CUDF_HANDLE == PER_THREAD_HANDLE or self._made_on is not None
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Follow the protocol by which pylibcudf takes streams."""
@@ -132,14 +134,6 @@ class Stream:
 def cudf_handle_of_all_threads() -> int:
     """Return the handle of a stream that comes after what cuDF computed, on whichever thread."""
     return LEGACY_HANDLE if CUDF_HANDLE == PER_THREAD_HANDLE else CUDF_HANDLE
-
-
-def is_freed_by_thread(stream: Stream) -> bool:
-    """Say whether what was made on a stream, or by cuDF, is freed on each thread's default stream.
-
-    That is another one than what it was made and read on, once another thread lets go.
-    """
-    return CUDF_HANDLE == PER_THREAD_HANDLE or stream.is_per_thread
 
 
 def resolve_stream(stream: Any) -> Stream:

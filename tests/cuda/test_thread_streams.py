@@ -217,11 +217,11 @@ def test_consumers_ask_on_threads_of_theirs(protocol, used, per_thread):
 
 
 def test_what_cudf_made_is_freed_on_the_stream_of_whoever_lets_go(per_thread):
-    assert streams.is_freed_by_thread(Stream(OTHER, None))
+    assert Stream(OTHER, None).is_freed_by_thread
 
 
 @pytest.mark.parametrize(("handle", "by_thread"), [(0, False), (OTHER, False), (2, True)])
 def test_what_is_made_on_handle_2_is_freed_by_thread(handle, by_thread):
     stream = Stream(handle, None)
-    assert streams.is_freed_by_thread(stream) == by_thread
-    assert elsewhere(lambda: streams.is_freed_by_thread(stream)) == by_thread
+    assert stream.is_freed_by_thread == by_thread
+    assert elsewhere(lambda: stream.is_freed_by_thread) == by_thread
