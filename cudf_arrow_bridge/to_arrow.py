@@ -1,30 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`to_arrow_device`: whatever holds cuDF data, as a `DeviceArray`."""
+"""Whatever holds cuDF data as Arrow device arrays: `to_arrow_device`, `to_arrow_device_stream`."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
-import pylibcudf as plc
+from ._core.schema import Schema
+from ._core.stream_export import ExportedStream, StreamNotes
+from .arrow.device_array import DeviceArray
+from .arrow.device_array_stream import DeviceArrayStream
+from .arrow.options import ExportOptions
+from .arrow.schemas import as_capsule
+from .export.batches import pieces
+from .export.exporter import export_object
+from .export.streams import batch_sources
 
-from ._core.columns import types_of
-from ._core.export import export_parts
-from ._core.schema import Schema, are_equal
-from ._frames_loader import load_frames
-from .arrow.device_array import DeviceArray, as_capsule
-from .arrow.metadata import ColumnMetadata, from_field
-from .arrow.parts import Description, Parts
-from .arrow.recent import Recent
-from .arrow.sources import ImportOptions, Kind, Source, open_source
-from .cuda.streams import Stream, resolve_stream
-
-if TYPE_CHECKING:
-    from ._core.export import ExportedArray
-
-__all__ = ["to_arrow_device"]
+__all__ = ["to_arrow_device", "to_arrow_device_stream"]
 
 
 def to_arrow_device(
@@ -100,146 +91,64 @@ def to_arrow_device(
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
-    if device_type not in (None, "cuda"):
-        raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
-    how = ExportOptions(resolve_stream(stream), compact, device_type == "cuda")
-    return _export(obj, preserve_index, how, as_capsule(requested_schema))
+    how = ExportOptions.of(stream, compact, device_type)
+    return export_object(obj, preserve_index, how, as_capsule(requested_schema))
 
 
-class ExportOptions(NamedTuple):
-    """How the core is to export; see `to_arrow_device`."""
+def to_arrow_device_stream(
+    source: Any,
+    *,
+    max_rows: int | None = None,
+    schema: Any = None,
+    stream: Any = None,
+    preserve_index: bool | None = None,
+    compact: bool = False,
+    device_type: Literal["cuda"] | None = None,
+) -> DeviceArrayStream:
+    """Export cuDF data as a stream of batches through Arrow's C device stream interface.
 
-    stream: Stream
-    compact: bool
-    managed_as_cuda: bool
-
-
-@dataclass(slots=True)
-class _Exporter:
-    """What is exported, and can be exported again the way that another consumer asks for."""
-
-    parts: Parts
-    how: ExportOptions
-
-    def __call__(self, requested: object | None) -> DeviceArray:
-        parts = self.parts
-        schema, array = export_parts(parts, self.how, requested)
-        return DeviceArray(array, schema, parts.kind, parts.description.labels, exporter=self)
-
-    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
-        return _PartExporter(array, schema, self.how)
-
-
-@dataclass(slots=True)
-class _PartExporter:
-    """A child of an exported array, which is imported to be exported in another way."""
-
-    array: ExportedArray
-    schema: Any
-    how: ExportOptions
-
-    def __arrow_c_device_array__(self) -> tuple[object, object]:
-        return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
-
-    def __call__(self, requested: object | None) -> DeviceArray:
-        parts = _parts_of_source(open_source(self), self.how.stream, "column")
-        return _Exporter(parts, self.how)(requested)
-
-    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
-        return _PartExporter(array, schema, self.how)
-
-
-def _export(
-    obj: Any, preserve_index: bool | None, how: ExportOptions, requested: object | None
-) -> DeviceArray:
-    if isinstance(obj, DeviceArray):
-        return obj.as_requested(requested)
-    return _Exporter(parts_of(obj, preserve_index, how.stream), how)(requested)
-
-
-def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
-    """Take whatever holds cuDF data apart, for an export; anything else is imported first.
+    Batches are made when the consumer asks for them, one at a time, and each has an event of its
+    own. Frames are split without copying.
 
     Parameters
     ----------
-    obj, preserve_index
-        As in `to_arrow_device`, or an array of a stream.
-    stream
-        Where an index that is made for the occasion is made, and foreign arrays are imported.
+    source
+        What `to_arrow_device` takes; a list, generator or other iterable of such objects; a
+        collection of dask-cudf, whose partitions are computed one by one; the path of a Parquet
+        file, which is read row group by row group; or anything with ``__arrow_c_device_stream__``
+        or ``__arrow_c_stream__``, such as a pyarrow table.
+    max_rows : int, optional
+        The most rows of a batch. None: each object is one batch.
+    schema : optional
+        The Arrow schema that all batches must have, needed where there may be none. None: that of
+        the first batch.
+    stream : optional
+        The stream that the data is made on, as in `to_arrow_device`. What is computed or read here
+        is made on cuDF's default stream, which this one is put behind.
+    preserve_index, compact, device_type : optional
+        As in `to_arrow_device`, for each object.
+
+    Returns
+    -------
+    DeviceArrayStream
+        To be consumed once.
+
+    Raises
+    ------
+    TypeError
+        If `source` is none of these.
+    ValueError
+        If `max_rows` is not positive.
+
+    Notes
+    -----
+    What goes wrong later reaches the consumer as an error of the stream: an exception of the
+    source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
-    if isinstance(obj, plc.Column):
-        return Parts("column", [obj], obj.size(), Description([ColumnMetadata()], {}))
-    if isinstance(obj, plc.Table):
-        columns = obj.columns()
-        return Parts("table", columns, obj.num_rows(), _unnamed(columns), (obj,))
-    if is_cudf(obj):
-        parts: Parts = load_frames().disassemble(obj, preserve_index, stream)
-        return parts
-    return _parts_of_source(obj if isinstance(obj, Source) else open_source(obj), stream)
-
-
-def is_cudf(obj: Any) -> bool:
-    """Say whether this is one of cuDF's objects, which an import of cuDF must have made."""
-    cudf = sys.modules.get("cudf")
-    return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
-
-
-_unnamed_known: Recent[bytes, Description] = Recent()
-
-
-def _unnamed(columns: Sequence[plc.Column]) -> Description:
-    """Describe a table that has only its columns' types: the core names the fields by position."""
-    types = types_of(columns)
-    description = _unnamed_known.find(types.__eq__)
-    if description is None:
-        description = Description([], {})
-        _unnamed_known.add(types, description)
-    return description
-
-
-def _parts_of_source(source: Source, stream: Stream, kind: Kind | None = None) -> Parts:
-    """Import what another library holds, to be exported under the names it came with."""
-    # It goes on to somebody who takes what Arrow allows.
-    options = ImportOptions(sanitize=False)
-    found = source.kind(kind)
-    if found == "table":
-        columns, num_rows = source.import_table(stream, None, options)
-    else:
-        columns = [source.import_column(stream, None, options)]
-        num_rows = columns[0].size()
-    return Parts(found, columns, num_rows, _description_of(source, found, columns))
-
-
-@dataclass(frozen=True)
-class _SourceKey:
-    """What the schema of an imported array depends on, once that is exported."""
-
-    schema: object
-    kind: Kind
-    types: bytes
-
-    def equals(self, other: _SourceKey) -> bool:
-        return (
-            self.types == other.types
-            and self.kind == other.kind
-            and are_equal(self.schema, other.schema)
-        )
-
-
-_known: Recent[_SourceKey, Description] = Recent()
-
-
-def _description_of(source: Source, kind: Kind, columns: Sequence[plc.Column]) -> Description:
-    # The batches of a stream come one by one, each with a schema of its own.
-    key = _SourceKey(source.schema_capsule, kind, types_of(columns))
-    description = _known.find(key.equals)
-    if description is None:
-        if kind == "table":
-            schema = source.schema()
-            fields = [from_field(field) for field in schema]
-            description = Description(fields, schema.metadata or {})
-        else:
-            description = Description([from_field(source.field())], {})
-        copied = Schema.copy_of(source.schema_capsule).__arrow_c_schema__()
-        _known.add(replace(key, schema=copied), description)
-    return description
+    how = ExportOptions.of(stream, compact, device_type)
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
+    expected = None if schema is None else Schema.copy_of(as_capsule(schema))
+    notes = StreamNotes()
+    sources = batch_sources(pieces(source, how.stream), max_rows, preserve_index, how, notes)
+    return DeviceArrayStream(ExportedStream(sources, notes, expected))

@@ -3,54 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from .._core.schema import Schema
 from .._core.tensor import tensor_of
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from . import display
-from .tensor_protocols import Buffer, TensorProtocols
+from .buffers import Buffer, BufferInfo, walk
+from .schemas import as_capsule, as_field, as_schema
+from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
     from .._core.export import ExportedArray
     from .._core.tensor import Tensor
 
-__all__ = [
-    "BufferInfo",
-    "DeviceArray",
-    "as_capsule",
-    "as_field",
-    "as_schema",
-    "check_keywords",
-    "check_shape",
-]
-
-
-class BufferInfo(NamedTuple):
-    """One buffer of an exported array.
-
-    Attributes
-    ----------
-    name
-        ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, behind the path of the child it
-        belongs to.
-    address
-        Where it is; 0 for a buffer that is absent.
-    size
-        Bytes that Arrow reads.
-    zero_copy
-        Whether it is the source's own memory, rather than a conversion that the export made.
-    """
-
-    name: str
-    address: int
-    size: int
-    zero_copy: bool
+__all__ = ["DeviceArray", "Exporter", "check_keywords"]
 
 
 class Exporter(Protocol):
@@ -227,7 +198,7 @@ class DeviceArray(TensorProtocols):
 
         On device memory, the size of each string column's data is one scalar read that waits.
         """
-        return [info for info, *_ in _walk(self._array, as_field(self._arrow_schema).type, "")]
+        return [info for info, *_ in walk(self._array, as_field(self._arrow_schema).type)]
 
     def buffer(self, name: str) -> Buffer:
         """Return one buffer, for consumers of tensors: null rows and all, as it is stored.
@@ -242,10 +213,10 @@ class DeviceArray(TensorProtocols):
         KeyError
             If there is no such buffer, or several.
         """
-        walk = list(_walk(self._array, as_field(self._arrow_schema).type, ""))
-        found = [place for info, *place in walk if info.name == name]
+        buffers = list(walk(self._array, as_field(self._arrow_schema).type))
+        found = [place for info, *place in buffers if info.name == name]
         if len(found) != 1:
-            names = [info.name for info, *_ in walk]
+            names = [info.name for info, *_ in buffers]
             raise KeyError(f"{len(found)} buffers named {name!r} found among {names}, 1 expected")
         ((array, type_, index),) = found
         return Buffer(name, array.share(), type_, index)
@@ -328,51 +299,3 @@ def check_keywords(keywords: dict[str, Any]) -> None:
     unknown = [name for name, value in keywords.items() if value is not None]
     if unknown:
         raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
-
-
-def check_shape(wanted: pa.DataType, own: pa.DataType) -> None:
-    """Refuse a requested type of another number of fields."""
-    if not pa.types.is_struct(wanted) or not pa.types.is_struct(own):
-        return
-    if wanted.num_fields != own.num_fields:
-        raise ValueError(
-            f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
-        )
-
-
-def as_capsule(schema: Any) -> Any:
-    """Return the capsule of a schema: of None none, and of a capsule itself."""
-    if not hasattr(schema, "__arrow_c_schema__"):
-        return schema
-    return schema.__arrow_c_schema__()
-
-
-def as_field(schema: Any) -> pa.Field:
-    """Read a schema, or a copy of the one in a capsule, as a field."""
-    return pa.field(_with_method(schema))
-
-
-def as_schema(schema: Any) -> pa.Schema:
-    """Read the schema of a record batch, likewise."""
-    return pa.schema(_with_method(schema))
-
-
-def _with_method(schema: Any) -> Any:
-    # Copies name every field: pyarrow insists on what the specification leaves open.
-    return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
-
-
-def _walk(
-    array: ExportedArray, type_: pa.DataType, path: str
-) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
-    """Yield each buffer with the level that it belongs to, that level's type, and its number."""
-    if isinstance(type_, pa.BaseExtensionType):
-        type_ = type_.storage_type
-    for i, (name, address, size, zero_copy) in enumerate(array.buffers()):
-        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, type_, i
-    for i, child in enumerate(array.children):
-        field = type_.field(i)
-        step = field.name if pa.types.is_struct(type_) else "[]"
-        yield from _walk(child, field.type, f"{path}{step}.")
-    if array.dictionary is not None:
-        yield from _walk(array.dictionary, type_.value_type, f"{path}dictionary.")

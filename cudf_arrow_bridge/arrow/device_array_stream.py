@@ -11,14 +11,8 @@ import pyarrow as pa
 from .._core.schema import Schema, marks_table
 from .._core.stream_export import ExportedStream
 from ..cuda.residency import DeviceType, has_gpu
-from .device_array import (
-    DeviceArray,
-    as_capsule,
-    as_field,
-    as_schema,
-    check_keywords,
-    check_shape,
-)
+from .device_array import DeviceArray, check_keywords
+from .schemas import as_capsule, as_field, as_schema, check_shape
 
 __all__ = ["DeviceArrayStream"]
 

@@ -9,12 +9,10 @@ from typing import Any
 
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream_import import StreamReader
-from .sources import Kind, Source, as_kind, open_source, speaks_array
+from .options import Kind, as_kind
+from .sources import STREAM_PROTOCOLS, Source, open_source, speaks_array
 
 __all__ = ["IncomingStream", "open_stream", "speaks_stream"]
-
-#: The protocols in the order of preference: device memory first.
-_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 
 
 class IncomingStream:
@@ -70,7 +68,7 @@ class IncomingStream:
 
 def speaks_stream(obj: Any) -> bool:
     """Say whether an object has one of the protocols of streams."""
-    return any(hasattr(obj, name) for name in _PROTOCOLS)
+    return any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
 
 
 def open_stream(obj: Any) -> IncomingStream:
@@ -89,7 +87,7 @@ def open_stream(obj: Any) -> IncomingStream:
     ValueError
         If an iterable is empty: nothing says what its schema would be.
     """
-    for name in _PROTOCOLS:
+    for name in STREAM_PROTOCOLS:
         if hasattr(obj, name):
             reader = StreamReader(getattr(obj, name)())
             schema = reader.schema()
@@ -100,8 +98,8 @@ def open_stream(obj: Any) -> IncomingStream:
     if isinstance(obj, Iterable) and not isinstance(obj, str | bytes):
         return _of_arrays(iter(obj))
     raise TypeError(
-        f"an object of type {type(obj).__name__} found, one with {' or '.join(_PROTOCOLS)}, or an "
-        "iterable of arrays, expected"
+        f"an object of type {type(obj).__name__} found, one with "
+        f"{' or '.join(STREAM_PROTOCOLS)}, or an iterable of arrays, expected"
     )
 
 

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pylibcudf as plc
 
+from .._core.export import export_parts
 from .._core.schema import Schema
+from .device_array import DeviceArray, Exporter
 from .metadata import ColumnMetadata
-from .sources import Kind
+from .options import ExportOptions, Kind
 
-__all__ = ["Description", "Parts"]
+__all__ = ["Description", "Parts", "Recent", "export", "parts_of_column"]
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -63,3 +68,57 @@ class Parts:
     num_rows: int
     description: Description
     owners: tuple[Any, ...] = ()
+
+
+def parts_of_column(column: plc.Column) -> Parts:
+    """Return what an export of a column, of which nothing else is known, is made of."""
+    return Parts("column", [column], column.size(), Description([ColumnMetadata()], {}))
+
+
+def export(
+    parts: Parts,
+    how: ExportOptions,
+    requested: object | None = None,
+    exporter: Exporter | None = None,
+) -> DeviceArray:
+    """Export columns.
+
+    Parameters
+    ----------
+    parts
+        The columns, and what is said of them.
+    how
+        How to export them.
+    requested
+        The capsule of a schema that a consumer would rather have.
+    exporter
+        Exports the same again as another consumer asks for.
+    """
+    schema, array = export_parts(parts, how, requested)
+    return DeviceArray(array, schema, parts.kind, parts.description.labels, exporter=exporter)
+
+
+class Recent(Generic[Key, Value]):
+    """Remembers the last few values under keys that need not be hashable.
+
+    Parameters
+    ----------
+    most
+        How many to remember.
+    """
+
+    def __init__(self, most: int = 16) -> None:
+        self._most = most
+        # Replaced as a whole, so that threads need no lock.
+        self._entries: tuple[tuple[Key, Value], ...] = ()
+
+    def find(self, is_same: Callable[[Key], bool]) -> Value | None:
+        """Return the value of the latest key that passes."""
+        for key, value in self._entries:
+            if is_same(key):
+                return value
+        return None
+
+    def add(self, key: Key, value: Value) -> None:
+        """Remember a value, and forget the oldest of many."""
+        self._entries = ((key, value), *self._entries[: self._most - 1])

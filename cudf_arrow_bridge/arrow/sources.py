@@ -6,57 +6,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core import import_ as _import
+from .._core import import_
 from .._core.capsules import device_array_capsule_from_array, length_of
 from .._core.schema import is_struct, marks_table
 from ..cuda.streams import Stream
-from .device_array import DeviceArray, as_field, as_schema
+from .device_array import DeviceArray
+from .options import ImportOptions, Kind, as_kind
+from .schemas import as_field, as_schema
 
-__all__ = [
-    "ImportOptions",
-    "Kind",
-    "Source",
-    "Validation",
-    "as_kind",
-    "open_source",
-    "speaks_array",
-]
+__all__ = ["STREAM_PROTOCOLS", "Source", "open_source", "speaks_array"]
 
-Kind = Literal["table", "column"]
-Validation = Literal["minimal", "full"]
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """How to import, as `from_arrow_device` documents it.
-
-    Attributes
-    ----------
-    copy, validate, sanitize
-        As there.
-    reader
-        Another stream that the result is read on. What is freed on the stream of the import is
-        freed behind the work of this one, too.
-
-    Raises
-    ------
-    ValueError
-        If an option has a value that it cannot have.
-    """
-
-    copy: bool = False
-    validate: Validation = "minimal"
-    sanitize: bool = True
-    reader: Stream | None = None
-
-    def __post_init__(self) -> None:
-        if self.validate not in get_args(Validation):
-            raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
+#: The protocols of streams in the order of preference: device memory first.
+STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 
 
 @dataclass(slots=True)
@@ -109,11 +75,11 @@ class Source:
         self, stream: Stream, mr: Any, options: ImportOptions
     ) -> tuple[list[plc.Column], int]:
         """Import the columns of a record batch, and its number of rows."""
-        return _import.import_table(self.schema_capsule, self.array_capsule, stream, mr, options)
+        return import_.import_table(self.schema_capsule, self.array_capsule, stream, mr, options)
 
     def import_column(self, stream: Stream, mr: Any, options: ImportOptions) -> plc.Column:
         """Import an array."""
-        return _import.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
+        return import_.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
 
     def schema(self) -> pa.Schema:
         """Return a record batch's schema."""
@@ -122,13 +88,6 @@ class Source:
     def field(self) -> pa.Field:
         """Return an array's field."""
         return as_field(self.schema_capsule)
-
-
-def as_kind(wanted: Kind | None) -> Kind | None:
-    """Check what a caller gave as ``kind=``."""
-    if wanted not in (None, "table", "column"):
-        raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
-    return wanted
 
 
 def _pair(answer: Any) -> tuple[object, object]:
@@ -147,7 +106,7 @@ def _host_array(obj: Any) -> tuple[object, object]:
     return schema, device_array_capsule_from_array(array)
 
 
-#: The protocols in the order of preference: device memory first.
+#: The protocols of arrays, likewise.
 _PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
     ("__arrow_c_device_array__", _device_array),
     ("__arrow_c_array__", _host_array),
@@ -178,7 +137,7 @@ def open_source(obj: Any) -> Source:
             ours = isinstance(obj, DeviceArray)
             labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
             return Source(schema, array, _is_known_table(obj), labels, first_row)
-    streams = [n for n in ("__arrow_c_device_stream__", "__arrow_c_stream__") if hasattr(obj, n)]
+    streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
     hint = f"; it has {', '.join(streams)}: use to_arrow_device_stream" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "

@@ -7,19 +7,18 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from .._core.tensor import tensor_of_buffer
 from ..cuda.residency import DeviceType
-from ..cuda.streams import Stream, resolve_stream, stream_handle
+from ..cuda.streams import stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from .._core.export import ExportedArray
+    from .._core.protocols import Stream
     from .._core.tensor import Tensor
 
-__all__ = ["Buffer", "TensorProtocols"]
+__all__ = ["TensorProtocols"]
 
 _CPU = (DeviceType.CPU, 0)
 #: DLPack's word for "order nothing".
@@ -174,66 +173,6 @@ class TensorProtocols(ABC):
                 raise ValueError(f"{array.dtype} found, which takes a copy to be {np.dtype(dtype)}")
             return array.astype(dtype)
         return array.copy() if copy else array
-
-
-class Buffer(TensorProtocols):
-    """One buffer of a `DeviceArray`, for whoever takes tensors of one dimension.
-
-    It keeps the memory alive. Its elements are what is stored: integers for offsets, timestamps,
-    durations, decimals and the indices of dictionaries, bytes for bits and the data of strings.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    array
-        The level of the exported tree that it belongs to.
-    arrow_type
-        The Arrow type of that level.
-    index
-        Its number there.
-    """
-
-    def __init__(
-        self, name: str, array: ExportedArray, arrow_type: pa.DataType, index: int
-    ) -> None:
-        super().__init__()
-        self._name = name
-        self._array = array
-        self._type = arrow_type
-        self._index = index
-
-    def open_tensor(self, copy: bool | None) -> Tensor:
-        """View the buffer as a tensor; it is never copied.
-
-        Raises
-        ------
-        BufferError
-            For elements of more than 64 bits, or if a copy is asked for.
-        """
-        if copy:
-            raise BufferError(f"buffer {self._name!r}: copy=True found, single buffers are shared")
-        size = self._array.buffers()[self._index][2]
-        schema = pa.field("", self._type).__arrow_c_schema__()
-        return tensor_of_buffer(schema, self._array.device_array_capsule(), self._index, size)
-
-    def to_host(self, *, stream: Any = None) -> Buffer:
-        """Bring the buffer to host memory, and with it the array that it belongs to.
-
-        Parameters
-        ----------
-        stream
-            As in `DeviceArray.to_host`.
-        """
-        array = self._array.to_host(resolve_stream(stream))
-        return Buffer(self._name, array, self._type, self._index)
-
-    def _host_copy(self) -> Tensor:
-        return self.to_host(stream=self._array.stream).open_tensor(None)
-
-    def __repr__(self) -> str:
-        tensor = self.open_tensor(None)
-        return f"<buffer {self._name!r}: {tensor.shape[0]} elements {tensor.typestr!r}>"
 
 
 def _label(device: tuple[DeviceType, int], wanted: tuple[int, int]) -> DeviceType:

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from .._core import types as _types
+from .._core.types import import_row, rows
 
-__all__ = ["Crossing", "How", "describe", "frame_crossing"]
+__all__ = ["Crossing", "How", "describe", "frame_crossing", "rows"]
 
 How = Literal["zero-copy", "converted", "unsupported"]
 
@@ -60,7 +60,7 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     """
     if isinstance(arrow_type, pa.BaseExtensionType):
         arrow_type = arrow_type.storage_type
-    row = _types.import_row(pa.field("", arrow_type).__arrow_c_schema__())
+    row = import_row(pa.field("", arrow_type).__arrow_c_schema__())
     how: How = row["on_import"]
     if how == "unsupported":
         return Crossing("-", how, row["note"] or f"{row['arrow']} is not supported")

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The streams of an import: one that the caller names, and the one that cuDF computes on."""
+"""Which CUDA stream comes after which: those that callers name, and the one cuDF computes on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from .._core.ordering import order_after
 from .streams import Stream, resolve_stream
 
-__all__ = ["ImportStreams"]
+__all__ = ["ImportStreams", "ordered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +68,23 @@ class ImportStreams:
         """Let what comes next on `arrival`, which the caller named, see what was made."""
         if self.reader is not None:
             order_after(self.arrival.handle, self.use.handle)
+
+
+@contextmanager
+def ordered(stream: Stream, made_on: int) -> Iterator[None]:
+    """Let a stream see what cuDF made on another one, and that one free it when it has.
+
+    Parameters
+    ----------
+    stream
+        The stream that uses it while the context lasts.
+    made_on
+        The handle of the one that it was made on.
+    """
+    if stream.handle != made_on:
+        order_after(stream.handle, made_on)
+    try:
+        yield
+    finally:
+        if stream.handle != made_on:
+            order_after(made_on, stream.handle)

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pylibcudf as plc
 
-from .._core.ordering import order_after
-from ..arrow.empty import empty
 from ..arrow.incoming_stream import IncomingStream, open_stream, speaks_stream
+from ..arrow.schemas import empty
 from ..arrow.sources import speaks_array
+from ..cuda.ordering import ordered
 from ..cuda.residency import has_gpu
 from ..cuda.streams import CUDF_HANDLE, Stream, cudf_handle_of_all_threads
-from ..to_arrow import is_cudf
+from .parts import is_cudf
 
 __all__ = ["pieces"]
 
@@ -66,21 +65,9 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
         computed = partition.compute() if hasattr(partition, "compute") else partition
         del partition
         # Any threads may have computed it, each on a default stream of its own.
-        with _ordered(stream, cudf_handle_of_all_threads()):
+        with ordered(stream, cudf_handle_of_all_threads()):
             yield from pieces(computed, stream)
         del computed
-
-
-@contextmanager
-def _ordered(stream: Stream, made_on: int) -> Iterator[None]:
-    """Let a stream see what cuDF made on another one, and that one free it when it has."""
-    if stream.handle != made_on:
-        order_after(stream.handle, made_on)
-    try:
-        yield
-    finally:
-        if stream.handle != made_on:
-            order_after(made_on, stream.handle)
 
 
 def _arrays(stream: IncomingStream) -> Iterator[Any]:
@@ -103,7 +90,7 @@ def _row_groups_on_gpu(path: str, stream: Stream) -> Iterator[Any]:
 
     for group in range(pq.read_metadata(path).num_row_groups):
         made = cudf.read_parquet(path, row_groups=[[group]])
-        with _ordered(stream, CUDF_HANDLE):
+        with ordered(stream, CUDF_HANDLE):
             yield made
         del made
 

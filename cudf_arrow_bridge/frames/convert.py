@@ -12,7 +12,7 @@ import pylibcudf as plc
 from ..cuda.residency import Place
 from ..cuda.spans import HostSpan, view_host
 
-__all__ = ["all_null_strings", "codes", "days_to_seconds", "decode", "sequence"]
+__all__ = ["all_null_strings", "codes", "codes_of", "days_to_seconds", "decode", "sequence"]
 
 _INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.INT8: np.dtype("int8"),
@@ -40,6 +40,19 @@ def days_to_seconds(column: plc.Column, type_id: plc.TypeId, place: Place) -> pl
     return _with_data(column, type_id, seconds)
 
 
+def codes_of(dictionary: plc.Column) -> plc.Column:
+    """Return the indices of a dictionary column, with its own mask and rows."""
+    indices = dictionary.children()[0]
+    return _as_integers(indices, dictionary, indices.type())
+
+
+def _as_integers(data: plc.Column, rows: plc.Column, dtype: plc.DataType) -> plc.Column:
+    """Return the bits of one column as integers of the rows of another."""
+    return plc.Column(
+        dtype, rows.size(), data.data(), rows.null_mask(), rows.null_count(), rows.offset(), []
+    )
+
+
 def codes(column: plc.Column, wanted: np.dtype[Any], place: Place) -> plc.Column:
     """Return a category's codes in the unsigned type that cuDF wants.
 
@@ -48,15 +61,7 @@ def codes(column: plc.Column, wanted: np.dtype[Any], place: Place) -> plc.Column
     found = _INTEGERS[column.type().id()]
     target = _IDS[wanted]
     if found.itemsize == wanted.itemsize:
-        return plc.Column(
-            plc.DataType(target),
-            column.size(),
-            column.data(),
-            column.null_mask(),
-            column.null_count(),
-            column.offset(),
-            [],
-        )
+        return _as_integers(column, column, plc.DataType(target))
     if not place.host:
         return plc.unary.cast(column, plc.DataType(target), place.stream)
     old = _values(column, found)

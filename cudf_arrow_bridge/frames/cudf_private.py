@@ -26,6 +26,7 @@ from .._core.columns import HeldSpan, Span, main_span, rebuild_all
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
+    "ColumnBase",
     "category_values",
     "codes_dtype",
     "columns_of",

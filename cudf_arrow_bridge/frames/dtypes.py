@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..arrow.metadata import storage
 from .cudf_private import DEFAULT_STRING_DTYPE
-from .labels import Json
+from .labels import Json, decode_string_dtype, encode_string_dtype
 
 __all__ = [
     "element_dtype",
@@ -94,7 +94,7 @@ def hint(dtype: Any) -> Json:
     if isinstance(dtype, pd.StringDtype):
         if _same_string(dtype, DEFAULT_STRING_DTYPE):
             return None
-        return {"string": [dtype.storage, "NA" if dtype.na_value is pd.NA else "nan"]}
+        return encode_string_dtype(dtype)
     if str(dtype) in _MASKED:
         return str(dtype)
     if isinstance(dtype, cudf.CategoricalDtype):
@@ -159,8 +159,7 @@ def leaf_dtype(form: Json, default: Any) -> Any:
     if isinstance(form, str):
         return _MASKED[form][0]
     if isinstance(form, dict) and "string" in form:
-        kind, missing = form["string"]
-        return pd.StringDtype(kind, na_value=pd.NA if missing == "NA" else np.nan)
+        return decode_string_dtype(form)
     return default
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
-from cudf.core.column import ColumnBase
 
+from .._core.columns import rebuild
 from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage
 from ..cuda.residency import Place
 from . import convert
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
+    ColumnBase,
     codes_dtype,
     compatible_timezone,
     make_column,
@@ -143,16 +144,7 @@ def _incoming(
 def _dictionary(
     column: plc.Column, arrow_type: pa.DataType, form: Json, place: Place, path: str, top: bool
 ) -> tuple[plc.Column, Any]:
-    codes, values = column.children()
-    codes = plc.Column(
-        codes.type(),
-        column.size(),
-        codes.data(),
-        column.null_mask(),
-        column.null_count(),
-        column.offset(),
-        [],
-    )
+    codes, (_, values) = convert.codes_of(column), column.children()
     value_field = pa.field("", arrow_type.value_type)
     inner = form.get("category") if isinstance(form, dict) else None
     indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
@@ -235,15 +227,7 @@ def _zoned(arrow_type: pa.DataType, path: str) -> Any:
 
 
 def _with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
-    return plc.Column(
-        column.type(),
-        column.size(),
-        column.data(),
-        column.null_mask(),
-        column.null_count(),
-        column.offset(),
-        children,
-    )
+    return rebuild(column, lambda span: span, children)
 
 
 def _unsupported(path: str, found: str) -> TypeError:

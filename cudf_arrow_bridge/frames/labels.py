@@ -4,6 +4,10 @@
 A label is any hashable. The ones people use (strings, numbers, times, tuples, bytes, ...) have a
 typed JSON form. What has none travels beside the metadata, in ``objects``, as long as it stays in
 this process; a peer sees its ``str()``.
+
+The labels of columns, a pandas Index, are described in two parts, so that a peer may drop or
+reorder columns without spoiling the rest: what concerns the whole Index on one side, one entry for
+each column on the other.
 """
 
 from __future__ import annotations
@@ -20,10 +24,13 @@ import pandas as pd
 
 __all__ = [
     "Json",
+    "decode_index",
     "decode_label",
     "decode_range",
+    "decode_string_dtype",
+    "encode_index",
     "encode_label",
-    "field_name",
+    "encode_string_dtype",
     "index_level_name",
     "stringify",
 ]
@@ -212,11 +219,6 @@ def stringify(label: Hashable) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def field_name(label: Hashable) -> str:
-    """Return the Arrow field name of a column with this label."""
-    return stringify(label)
-
-
 def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str:
     """Return the Arrow field name of an index level, as pyarrow chooses it.
 
@@ -234,3 +236,105 @@ def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str
     while (generated := f"__index_level_{position}__") in taken:
         position += 1
     return generated
+
+
+def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], list[Json]]:
+    """Describe the labels of columns.
+
+    Returns
+    -------
+    tuple
+        What concerns all of them, and an entry for each: its label, or for a MultiIndex its
+        position in each level (-1: missing).
+    """
+    names = [encode_label(name, objects) for name in index.names]
+    if isinstance(index, pd.MultiIndex):
+        levels = [
+            {
+                "dtype": _encode_dtype(level.dtype, objects),
+                "labels": [encode_label(label, objects) for label in level],
+            }
+            for level in index.levels
+        ]
+        codes = np.array(index.codes, dtype=np.int64).reshape(index.nlevels, len(index))
+        return {"names": names, "levels": levels}, codes.T.tolist()
+    if isinstance(index, pd.RangeIndex):
+        return {"names": names, "range": index.step}, list(index)
+    entries = [encode_label(label, objects) for label in index]
+    return {"names": names, "dtype": _encode_dtype(index.dtype, objects)}, entries
+
+
+def decode_index(
+    common: dict[str, Json], entries: Sequence[Json], objects: Sequence[Any] = ()
+) -> pd.Index:
+    """Make the Index that :func:`encode_index` described, for some of its entries.
+
+    Raises
+    ------
+    ValueError
+        If the description contradicts itself.
+    """
+    names = [decode_label(name, objects) for name in common["names"]]
+    if "levels" in common:
+        levels = [
+            _flat(
+                [decode_label(label, objects) for label in level["labels"]],
+                _decode_dtype(level["dtype"], objects),
+                None,
+            )
+            for level in common["levels"]
+        ]
+        codes = [[entry[level] for entry in entries] for level in range(len(levels))]
+        return pd.MultiIndex(levels=levels, codes=codes, names=names)
+    (name,) = names
+    if "range" in common:
+        step = common["range"]
+        start = entries[0] if entries else 0
+        found = pd.RangeIndex(start, start + step * len(entries), step, name=name)
+        if list(found) == list(entries):
+            return found
+        return pd.Index(list(entries), dtype="int64", name=name)
+    labels = [decode_label(entry, objects) for entry in entries]
+    return _flat(labels, _decode_dtype(common["dtype"], objects), name)
+
+
+def _flat(labels: list[Any], dtype: Any, name: Any) -> pd.Index:
+    # Filled one by one: NumPy would take an assigned list of tuples apart.
+    values = np.empty(len(labels), dtype=object)
+    for position, label in enumerate(labels):
+        values[position] = label
+    flat = pd.Index(values, dtype=object, name=name, tupleize_cols=False)
+    return flat if dtype is None else flat.astype(dtype)
+
+
+def _encode_dtype(dtype: Any, objects: list[Any]) -> Json:
+    if isinstance(dtype, pd.StringDtype):
+        return encode_string_dtype(dtype)
+    if isinstance(dtype, pd.CategoricalDtype):
+        common, entries = encode_index(dtype.categories, objects)
+        return {"categories": [common, entries], "ordered": bool(dtype.ordered)}
+    try:
+        faithful = pd.api.types.pandas_dtype(str(dtype)) == dtype
+    except (TypeError, NotImplementedError):
+        faithful = False
+    return str(dtype) if faithful else "object"
+
+
+def _decode_dtype(form: Json, objects: Sequence[Any]) -> Any:
+    if isinstance(form, str):
+        return pd.api.types.pandas_dtype(form)
+    if "string" in form:
+        return decode_string_dtype(form)
+    common, entries = form["categories"]
+    return pd.CategoricalDtype(decode_index(common, entries, objects), ordered=form["ordered"])
+
+
+def encode_string_dtype(dtype: pd.StringDtype) -> Json:
+    """Return a string dtype's JSON form."""
+    return {"string": [dtype.storage, "NA" if dtype.na_value is pd.NA else "nan"]}
+
+
+def decode_string_dtype(form: Json) -> pd.StringDtype:
+    """Return the dtype of a JSON form."""
+    storage, missing = form["string"]
+    return pd.StringDtype(storage, na_value=pd.NA if missing == "NA" else np.nan)

@@ -18,8 +18,14 @@ import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
 from . import pandas_metadata
-from .column_index import decode_index, encode_index
-from .labels import Json, decode_label, decode_range, encode_label
+from .labels import (
+    Json,
+    decode_index,
+    decode_label,
+    decode_range,
+    encode_index,
+    encode_label,
+)
 
 __all__ = ["Index", "Kind", "Layout", "decode_field", "decode_schema", "encode_field"]
 

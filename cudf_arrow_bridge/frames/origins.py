@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pylibcudf as plc
-from cudf.core.column import ColumnBase
 
 from ..arrow.metadata import (
     BRIDGE_KEY,
@@ -22,7 +21,7 @@ from ..arrow.metadata import (
     own_metadata,
     storage,
 )
-from .cudf_private import note_on_column, note_on_memory, notes_of
+from .cudf_private import ColumnBase, note_on_column, note_on_memory, notes_of
 
 __all__ = ["lasting_metadata", "recall", "recall_all", "remember"]
 

@@ -11,14 +11,13 @@ import cudf
 import pandas as pd
 
 from .._core.columns import types_of
-from ..arrow.parts import Description
-from ..arrow.recent import Recent
+from ..arrow.parts import Description, Recent
+from .cudf_private import ColumnBase
 from .layout import Index, Kind
 from .origins import recall_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from cudf.core.column import ColumnBase
 
 __all__ = ["Shape", "described", "remember"]
 

@@ -12,9 +12,9 @@ import pylibcudf as plc
 from .._core.columns import table_of
 from .._core.import_ import ArrayImporter
 from .._core.schema import Schema
-from .._frames_loader import load_frames
-from ..arrow.device_array import as_field, as_schema
-from ..arrow.sources import ImportOptions, Kind, Source
+from ..arrow.options import ImportOptions, Kind
+from ..arrow.schemas import as_field, as_schema
+from ..arrow.sources import Source
 from ..cuda.ordering import ImportStreams
 
 __all__ = ["Brought", "Importer"]
@@ -73,11 +73,13 @@ class Importer:
         """
         if self._to == "pylibcudf":
             return _table if kind == "table" else _column
-        frames = load_frames()
+        # cuDF takes a second to import, which those who want none of its frames are spared.
+        from ..frames.assemble import frame_assembler, series_assembler
+
         make: Assembler = (
-            frames.frame_assembler(as_schema(schema), labels, self.streams.use)
+            frame_assembler(as_schema(schema), labels, self.streams.use)
             if kind == "table"
-            else frames.series_assembler(as_field(schema), labels, self.streams.use)
+            else series_assembler(as_field(schema), labels, self.streams.use)
         )
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:

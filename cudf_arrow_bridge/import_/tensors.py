@@ -1,112 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of any library as cuDF data."""
+"""Tensors of any library as columns, and as what is made of these."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pylibcudf as plc
 
-from ._core.columns import table_of
-from ._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
-from ._frames_loader import load_frames
-from .cuda.ordering import ImportStreams
-from .cuda.residency import DeviceType
-from .cuda.streams import Stream
+from .._core.columns import table_of
+from .._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
+from ..cuda.ordering import ImportStreams
+from ..cuda.residency import DeviceType
+from ..cuda.streams import Stream
 
 if TYPE_CHECKING:
     import cudf
 
-__all__ = ["from_cuda_array_interface", "from_dlpack"]
+__all__ = ["Imported", "assemble", "bring_cuda_array", "bring_dlpack"]
+
+#: Columns, their number of rows, and whether they are a table.
+Imported = tuple[list[plc.Column], int, bool]
 
 _MAX_VERSION = (1, 0)
 
 
-def from_dlpack(
-    obj: Any,
-    *,
-    stream: Any = None,
-    mr: Any = None,
-    to: Literal["cudf", "pylibcudf"] = "cudf",
-    copy: bool | None = None,
-) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
-    """Import a tensor as cuDF data, without copying it where its columns are contiguous.
-
-    One dimension becomes a column, two a table: zero-copy in Fortran order, gathered into columns
-    otherwise. The memory stays the producer's: its deleter is called once, after the last column
-    over it has gone and the work that may still read it is done.
-
-    Parameters
-    ----------
-    obj : Any
-        Anything with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule, whose producer
-        the caller has to order with `stream`.
-    stream : optional
-        The stream that will use the data: the producer makes it wait. As in `to_arrow_device`.
-    mr : rmm.mr.DeviceMemoryResource, optional
-        Where copies come from; None for rmm's current resource.
-    to : {"cudf", "pylibcudf"}
-        What to make: a frame or series, or a pylibcudf table or column.
-    copy : bool, optional
-        None: copy what cannot be shared; True: always; False: never, which is an error where the
-        columns are not contiguous or the memory is the host's and there is a GPU.
-
-    Returns
-    -------
-    cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By the number of dimensions and `to`. A frame's columns are numbered.
-
-    Raises
-    ------
-    TypeError
-        If `obj` speaks no DLPack, or cuDF has no such type.
-    ValueError
-        If the tensor contradicts itself, has no or more than two dimensions, lives on another
-        device than the current one (unless copied), or would have to be copied with ``copy=False``.
-    OverflowError
-        If it has more rows than a cuDF column can.
-    """
-    streams = ImportStreams.of(stream, to)
+def bring_dlpack(obj: Any, streams: ImportStreams, mr: Any, copy: bool | None) -> Imported:
+    """Import a tensor, or the DLPack capsule of one; see `from_dlpack`."""
     capsule = obj if is_dlpack_capsule(obj) else _ask(obj, streams.arrival, copy)
-    imported = import_dlpack(capsule, streams.arrival, streams.reader, mr, copy)
-    return _assemble(imported, streams, to)
+    return import_dlpack(capsule, streams.arrival, streams.reader, mr, copy)
 
 
-def from_cuda_array_interface(
-    obj: Any,
-    *,
-    stream: Any = None,
-    mr: Any = None,
-    to: Literal["cudf", "pylibcudf"] = "cudf",
-    copy: bool | None = None,
-) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
-    """Import an object with the CUDA array interface, likewise.
-
-    `stream` is made to wait for the stream that the interface names. The object is let go once the
-    work that may read its memory is done.
-
-    Parameters
-    ----------
-    obj : Any
-        Anything with ``__cuda_array_interface__``.
-    stream, mr, to, copy
-        As in `from_dlpack`.
-
-    Returns
-    -------
-    cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By the number of dimensions and `to`.
-
-    Raises
-    ------
-    TypeError
-        If `obj` has no such interface, a mask, or a type that cuDF lacks.
-    ValueError, OverflowError
-        As in `from_dlpack`.
-    """
-    streams = ImportStreams.of(stream, to)
+def bring_cuda_array(obj: Any, streams: ImportStreams, mr: Any, copy: bool | None) -> Imported:
+    """Import what the CUDA array interface describes; see `from_cuda_array_interface`."""
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
         raise TypeError(
@@ -124,11 +51,10 @@ def from_cuda_array_interface(
     address, producer = interface["data"][0] or 0, interface.get("stream")
     if producer is not None and int(producer) == 0:
         raise ValueError("stream 0 found in a CUDA array interface, which forbids it as ambiguous")
-    imported = import_memory(
+    return import_memory(
         *(obj, address, shape, strides, kind, size, producer),
         *(streams.arrival, streams.reader, mr, copy),
     )
-    return _assemble(imported, streams, to)
 
 
 def _ask(obj: Any, stream: Stream, copy: bool | None) -> object:
@@ -164,22 +90,33 @@ def _row_major(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return tuple(size * math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def _assemble(
-    imported: tuple[list[plc.Column], int, bool], streams: ImportStreams, to: str
+def assemble(
+    imported: Imported, streams: ImportStreams, to: str
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+    """Make what the caller wants of imported columns, which are numbered in a frame.
+
+    Parameters
+    ----------
+    imported
+        What `bring_dlpack` or `bring_cuda_array` returned.
+    streams
+        The streams of the import.
+    to
+        What to make, "cudf" or "pylibcudf".
+    """
     columns, num_rows, is_table = imported
     if to == "pylibcudf":
-        if not is_table:
-            return columns[0]
-        return table_of(columns, num_rows)
+        return table_of(columns, num_rows) if is_table else columns[0]
+    # cuDF takes a second to import, which those who want none of its frames are spared.
+    from ..frames.assemble import assemble_frame, assemble_series
+
     streams.arrived()
-    frames = load_frames()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     if not is_table:
-        series = frames.assemble_series(columns[0], fields[0].with_name(""), None, streams.use)
+        series = assemble_series(columns[0], fields[0].with_name(""), None, streams.use)
         streams.made()
         return series
-    frame = frames.assemble_frame(columns, pa.schema(fields), num_rows, None, streams.use)
+    frame = assemble_frame(columns, pa.schema(fields), num_rows, None, streams.use)
     frame.columns = range(len(columns))
     streams.made()
     return frame

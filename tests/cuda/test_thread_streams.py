@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import to_arrow
 from cudf_arrow_bridge._core.import_ import ArrayImporter
 from cudf_arrow_bridge._core.schema import Schema
-from cudf_arrow_bridge.arrow.sources import ImportOptions
+from cudf_arrow_bridge.arrow import parts
+from cudf_arrow_bridge.arrow.options import ExportOptions, ImportOptions
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
     LEGACY_HANDLE,
@@ -94,13 +94,13 @@ def used(monkeypatch):
         original = getattr(module, name)
 
         def noting(*arguments):
-            (how,) = (one for one in arguments if isinstance(one, to_arrow.ExportOptions))
+            (how,) = (one for one in arguments if isinstance(one, ExportOptions))
             found.append(how.stream.handle)
             return original(*arguments)
 
         monkeypatch.setattr(module, name, noting)
 
-    note(to_arrow, "export_parts")
+    note(parts, "export_parts")
     note(export_streams, "slice_parts")
     return found
 
@@ -130,8 +130,7 @@ def test_batches_pulled_by_another_thread_are_exported_behind_the_data(used, per
 def orders(monkeypatch):
     """What was put behind what: pairs of the stream that waits and the one it waits for."""
     made = []
-    for module in (batches, ordering):
-        monkeypatch.setattr(module, "order_after", lambda *pair: made.append(pair))
+    monkeypatch.setattr(ordering, "order_after", lambda *pair: made.append(pair))
     return made
 
 

@@ -12,7 +12,8 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
-from cudf_arrow_bridge.frames.disassemble import assemble_frame, disassemble
+from cudf_arrow_bridge.frames.assemble import assemble_frame
+from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import schema_of, table_of
 from testing.host_frames import (
     again,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames import layout
-from cudf_arrow_bridge.frames.disassemble import assemble_frame, assemble_series, disassemble
+from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
+from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import schema_of, to_plc
 from testing.host_frames import (
     again,

@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.frames.disassemble import assemble_frame, assemble_series, disassemble
+from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
+from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import addresses, to_plc
 from testing.host_frames import (
     content,

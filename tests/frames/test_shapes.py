@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.arrow.recent import Recent
+from cudf_arrow_bridge.arrow.parts import Recent
 from cudf_arrow_bridge.frames import shapes
 from testing.host_frames import column, frame, numbers
 from testing.peers.arrays import DeviceOnly

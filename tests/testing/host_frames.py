@@ -10,7 +10,8 @@ import pyarrow as pa
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 
-from cudf_arrow_bridge.frames.disassemble import assemble_frame, assemble_series, disassemble
+from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
+from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import arrays_of, field_of, schema_of, to_plc
 from testing.labels import same
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pylibcudf as plc
 
-from cudf_arrow_bridge import tensors
 from cudf_arrow_bridge.arrow.sources import Source
 from cudf_arrow_bridge.cuda.spans import view_host
+from cudf_arrow_bridge.import_ import tensors
 from cudf_arrow_bridge.import_.importer import Importer
 
 T = plc.TypeId
