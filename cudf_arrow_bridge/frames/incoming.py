@@ -144,7 +144,8 @@ def _incoming(
 def _dictionary(
     column: plc.Column, arrow_type: pa.DataType, form: Json, place: Place, path: str, top: bool
 ) -> tuple[plc.Column, Any]:
-    codes, (_, values) = convert.codes_of(column), column.children()
+    _, values = column.children()
+    codes = convert.codes_of(column)
     value_field = pa.field("", arrow_type.value_type)
     inner = form.get("category") if isinstance(form, dict) else None
     indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
