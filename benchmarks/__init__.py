@@ -18,5 +18,6 @@ The data is never touched, so all that crossing costs is bookkeeping. Its floor 
 nothing and own nothing; an import's also makes libcudf's columns. `native` is a program of its own,
 built against the installed package, that lets one table cross both ways, in turns with the floor's.
 It counts nanoseconds and allocations. Where there is a valgrind, that counts instructions, which
-hardly depend on the machine; `tests/test_bookkeeping.py` holds them and the allocations, no times.
+hardly depend on the machine; `tests/project/test_bookkeeping.py` holds them and the allocations, no
+times.
 """

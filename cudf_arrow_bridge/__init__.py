@@ -7,17 +7,19 @@ _load.load_libraries()
 
 from cudf_arrow_bridge import _build_info  # noqa: E402
 from cudf_arrow_bridge.accessors import install_protocol, register_when_imported  # noqa: E402
-from cudf_arrow_bridge.device_array import BufferInfo, DeviceArray  # noqa: E402
-from cudf_arrow_bridge.device_array_stream import DeviceArrayStream  # noqa: E402
-from cudf_arrow_bridge.exporting import to_arrow_device  # noqa: E402
-from cudf_arrow_bridge.importing import from_arrow_device  # noqa: E402
-from cudf_arrow_bridge.residency import DeviceType, has_gpu  # noqa: E402
-from cudf_arrow_bridge.stream_exporting import to_arrow_device_stream  # noqa: E402
-from cudf_arrow_bridge.stream_importing import from_arrow_device_stream  # noqa: E402
+from cudf_arrow_bridge.arrow.buffers import BufferInfo  # noqa: E402
+from cudf_arrow_bridge.arrow.device_array import DeviceArray  # noqa: E402
+from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream  # noqa: E402
+from cudf_arrow_bridge.cuda.residency import DeviceType, has_gpu  # noqa: E402
+from cudf_arrow_bridge.from_arrow import (  # noqa: E402
+    from_arrow_device,
+    from_arrow_device_stream,
+)
 from cudf_arrow_bridge.tensors import (  # noqa: E402
     from_cuda_array_interface,
     from_dlpack,
 )
+from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream  # noqa: E402
 
 __version__ = _build_info.VERSION
 

@@ -10,10 +10,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .arrow.device_array import DeviceArray
+from .cuda.streams import cudf_handle_of_all_threads
+from .to_arrow import to_arrow_device
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from . import DeviceArray
 
 __all__ = [
     "ArrowDeviceAccessor",
@@ -60,8 +62,6 @@ class ArrowDeviceAccessor:
             None: a RangeIndex is metadata, any other index columns. True: always columns.
             False: dropped.
         """
-        from . import to_arrow_device
-
         return to_arrow_device(
             self._obj,
             stream=stream,
@@ -77,8 +77,6 @@ class ArrowDeviceAccessor:
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> tuple[object, object]:
-        from .streams import cudf_handle_of_all_threads
-
         # Consumers ask on threads of theirs and cannot tell which one made the data.
         exported = self.export(stream=cudf_handle_of_all_threads())
         return exported.__arrow_c_device_array__(requested_schema, **kwargs)

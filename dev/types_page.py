@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cudf_arrow_bridge import _types
-from cudf_arrow_bridge.types import frame_crossing
+from cudf_arrow_bridge.arrow.types import frame_crossing, rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
@@ -64,10 +63,10 @@ _EXPORTS = "\n## Types that leave as another one\n\n"
 
 def page() -> str:
     """The whole page."""
-    rows = _types.rows()
-    arriving = [row for row in rows if row["on_import"] != "unsupported"]
-    leaving = [row for row in rows if row["on_export"] != "unsupported"]
-    refused = [row for row in rows if row not in arriving and row not in leaving]
+    table = rows()
+    arriving = [row for row in table if row["on_import"] != "unsupported"]
+    leaving = [row for row in table if row["on_export"] != "unsupported"]
+    refused = [row for row in table if row not in arriving and row not in leaving]
     only_out = [row for row in leaving if row not in arriving]
     return "".join(
         [

@@ -30,7 +30,7 @@ def _everything_is_released():
     """Structs whose callbacks are Python's must not outlive it: nobody could call these then."""
     yield
     gc.collect()
-    for name in ("dlpack", "peers"):
+    for name in ("testing.peers.dlpack", "testing.peers.arrays"):
         if (module := sys.modules.get(name)) is not None:
             assert not module.Producer.alive, f"{name}: handed out and never released"
 
@@ -38,9 +38,8 @@ def _everything_is_released():
 @pytest.fixture(autouse=True)
 def _imports_obey_libcudf(request, monkeypatch):
     """Whatever a test imports into host memory must be a column that libcudf's algorithms take."""
-    from invariants import refuse, watch
-
     from cudf_arrow_bridge import has_gpu
+    from testing.invariants import refuse, watch
 
     if has_gpu():
         yield

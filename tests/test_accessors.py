@@ -5,10 +5,9 @@ import textwrap
 
 import cudf
 import pytest
-from host_frames import frame, index, multi, numbers, series
 
-import cudf_arrow_bridge
 from cudf_arrow_bridge import accessors
+from testing.host_frames import frame, index, multi, numbers, series
 
 METHOD = "__arrow_c_device_array__"
 
@@ -29,12 +28,7 @@ class Exported:
 @pytest.fixture(autouse=True)
 def exporter(monkeypatch):
     accessors.register_when_imported()
-    monkeypatch.setattr(
-        cudf_arrow_bridge,
-        "to_arrow_device",
-        lambda obj, **options: Exported(obj, options),
-        raising=False,
-    )
+    monkeypatch.setattr(accessors, "to_arrow_device", lambda obj, **options: Exported(obj, options))
 
 
 OBJECTS = [

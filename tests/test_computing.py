@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 
-import computing
 import pytest
-import reading
-import samples
-from computing import CASES, beginning_at, cases_of
-from host import to_arrow, to_plc
-from peers import Producer, column_from
 
 import cudf_arrow_bridge as bridge
+from testing import computing, reading, samples
+from testing.computing import CASES, beginning_at, cases_of
+from testing.host import to_arrow, to_plc
+from testing.peers.arrays import Producer, column_from
 
 BY_PYTHON = {
     "gather": lambda rows: [rows[i] for i in computing.indices(len(rows))],

@@ -8,8 +8,10 @@ import nanoarrow.device
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import (
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import (
     Capsules,
     DeviceOnly,
     HostOnly,
@@ -20,8 +22,6 @@ from peers import (
     read,
     refused,
 )
-
-import cudf_arrow_bridge as bridge
 
 ALL_TYPES = [*samples.TYPES, *samples.PARAMETRIC]
 

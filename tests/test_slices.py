@@ -6,10 +6,18 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from peers import Producer, assert_same, column_from, forget_null_counts, nodes, read, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import (
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    nodes,
+    read,
+    struct_of,
+)
 
 TRIPS = [
     ([(0, 137)], [(0, 137)], [(0, 137)]),

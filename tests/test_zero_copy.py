@@ -6,11 +6,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from host import spans
-from peers import DeviceOnly, column_from, nodes, read, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import spans
+from testing.peers.arrays import DeviceOnly, column_from, nodes, read, struct_of
 
 #: Rows in whole words of masks, so that pyarrow's bitmaps can be shared from any of these.
 WHOLE_WORDS = (0, 32, 64)

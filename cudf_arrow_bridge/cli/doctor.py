@@ -10,9 +10,9 @@ from functools import partial
 from importlib import metadata
 from typing import Any
 
+from cudf_arrow_bridge.arrow.display import size
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import load, one_line
-from cudf_arrow_bridge.display import size
 
 PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow")
 #: A consumer to try, and what names the devices.
@@ -179,9 +179,9 @@ def tiny_trip() -> str:
     bridge = load()
     import pyarrow as pa
 
+    from cudf_arrow_bridge.arrow.display import device
     from cudf_arrow_bridge.cli import compare
     from cudf_arrow_bridge.cli.consumers import consume
-    from cudf_arrow_bridge.display import device
 
     batch = pa.record_batch({"number": [1, None, 3], "text": ["a", "", None]})
     exported = bridge.to_arrow_device(bridge.from_arrow_device(batch))

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from cudf_arrow_bridge.arrow.display import count, printable
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import BridgeError, load
 from cudf_arrow_bridge.cli.readers import ReadError, open_source
 from cudf_arrow_bridge.cli.report import Heading
-from cudf_arrow_bridge.display import count, printable
 
 HEADINGS = (
     Heading("Column"),
@@ -43,7 +43,7 @@ def run(file: str, *, as_json: bool = False) -> int:
     except ReadError as error:
         report.complain(str(error))
         return exits.UNREADABLE
-    from cudf_arrow_bridge.types import describe
+    from cudf_arrow_bridge.arrow.types import describe
 
     fates = [(field, describe(field.type)) for field in schema]
     if as_json:

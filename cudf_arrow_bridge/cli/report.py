@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from cudf_arrow_bridge import display
+from cudf_arrow_bridge.arrow import display
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cudf_arrow_bridge import display
+from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.types import describe
 from cudf_arrow_bridge.cli import batches, compare
 from cudf_arrow_bridge.cli.bridge import one_line
 from cudf_arrow_bridge.cli.consumers import consume
 from cudf_arrow_bridge.cli.readers import Source, one_batch
-from cudf_arrow_bridge.types import describe
 
 STEPS = ("read", "frame", "export", "consume", "back", "compare")
 LIMITS = (NotImplementedError, OverflowError)

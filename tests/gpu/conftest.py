@@ -4,8 +4,9 @@ from __future__ import annotations
 import contextlib
 import gc
 
-import device
 import pytest
+
+from testing import device
 
 
 def make_pool(mr):

@@ -8,7 +8,9 @@ import gc
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from device import (
+
+import cudf_arrow_bridge as bridge
+from testing.device import (
     GPU,
     ROWS,
     as_cupy,
@@ -20,10 +22,8 @@ from device import (
     side_stream,
     wait_until,
 )
-from peers import DeviceOnly
-from stream_peers import Consumer, DeviceStreamOnly, StreamOnly
-
-import cudf_arrow_bridge as bridge
+from testing.peers.arrays import DeviceOnly
+from testing.peers.streams import Consumer, DeviceStreamOnly, StreamOnly
 
 pytestmark = GPU
 

@@ -6,11 +6,18 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from device import GPU, on_device, rows, sliced, unnamed, wait_until
-from peers import Capsules, DeviceOnly, Producer, forget_null_counts, nodes, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.device import GPU, on_device, rows, sliced, unnamed, wait_until
+from testing.peers.arrays import (
+    Capsules,
+    DeviceOnly,
+    Producer,
+    forget_null_counts,
+    nodes,
+    struct_of,
+)
 
 pytestmark = GPU
 

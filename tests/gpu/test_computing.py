@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-import samples
-from computing import CASES, beginning_at, cases_of
-from device import GPU, on_device, sliced, unnamed
-from peers import DeviceOnly, Producer, column_from
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.computing import CASES, beginning_at, cases_of
+from testing.device import GPU, on_device, sliced, unnamed
+from testing.peers.arrays import DeviceOnly, Producer, column_from
 
 pytestmark = GPU
 

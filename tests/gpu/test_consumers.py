@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from device import GPU, as_cupy, on_device, side_stream, sliced
-from peers import DeviceOnly, column_from, read
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.device import GPU, as_cupy, on_device, side_stream, sliced
+from testing.peers.arrays import DeviceOnly, column_from, read
 
 pytestmark = GPU
 

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import foreign
-import host
 import numpy as np
 import pyarrow as pa
 import pytest
-import samples
-from device import GPU, rows, unnamed
-from peers import DeviceOnly, Producer, column_from, forget_null_counts
-from test_sanitize import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
 
 import cudf_arrow_bridge as bridge
+from testing import foreign, host, samples
+from testing.device import GPU, rows, unnamed
+from testing.dirt import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
+from testing.peers.arrays import DeviceOnly, Producer, column_from, forget_null_counts
 
 pytestmark = GPU
 

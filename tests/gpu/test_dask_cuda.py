@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from device import GPU
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU
 
 pytestmark = GPU
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pylibcudf as plc
-from device import GPU, ROWS, Address, as_cupy, blank, settle, side_stream, wait_until
-from peers import Producer, column_from
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU, ROWS, Address, as_cupy, blank, settle, side_stream, wait_until
+from testing.peers.arrays import Producer, column_from
 
 pytestmark = GPU
 

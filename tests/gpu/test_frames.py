@@ -8,10 +8,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from device import GPU
-from peers import DeviceOnly
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU
+from testing.peers.arrays import DeviceOnly
 
 pytestmark = GPU
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from device import GPU, ROWS, as_cupy, blank, on_device, outcome, rows, side_stream, sliced
-from peers import (
+
+import cudf_arrow_bridge as bridge
+from testing.device import GPU, ROWS, as_cupy, blank, on_device, outcome, rows, side_stream, sliced
+from testing.peers.arrays import (
     DeviceOnly,
     Producer,
     column_from,
@@ -20,8 +22,6 @@ from peers import (
     read,
     struct_of,
 )
-
-import cudf_arrow_bridge as bridge
 
 pytestmark = GPU
 

@@ -9,7 +9,9 @@ import threading
 
 import pyarrow as pa
 import pytest
-from device import (
+
+import cudf_arrow_bridge as bridge
+from testing.device import (
     GPU,
     ROWS,
     Address,
@@ -20,9 +22,7 @@ from device import (
     side_stream,
     wait_until,
 )
-from peers import DeviceOnly, Producer, column_from
-
-import cudf_arrow_bridge as bridge
+from testing.peers.arrays import DeviceOnly, Producer, column_from
 
 pytestmark = GPU
 

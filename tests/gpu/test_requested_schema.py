@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from device import GPU
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU
 
 pytestmark = GPU
 

@@ -6,11 +6,22 @@ from __future__ import annotations
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-import samples
-from device import GPU, ROWS, Address, as_cupy, blank, on_device, rows, side_stream, sliced, zeros
-from peers import HostOnly, column_from, struct_of
 
 import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.device import (
+    GPU,
+    ROWS,
+    Address,
+    as_cupy,
+    blank,
+    on_device,
+    rows,
+    side_stream,
+    sliced,
+    zeros,
+)
+from testing.peers.arrays import HostOnly, column_from, struct_of
 
 pytestmark = GPU
 

@@ -7,10 +7,10 @@ import gc
 
 import pyarrow as pa
 import pytest
-from device import GPU, frame_rows
-from spilling import locks, owners, turn_on
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU, frame_rows
+from testing.spilling import locks, owners, turn_on
 
 pytestmark = GPU
 

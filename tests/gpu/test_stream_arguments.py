@@ -7,11 +7,11 @@ import gc
 import weakref
 
 import pytest
-from device import GPU, assert_late, blank, side_stream, wait_until
-from peers import column_from
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.streams import stream_handle
+from cudf_arrow_bridge.cuda.streams import stream_handle
+from testing.device import GPU, assert_late, blank, side_stream, wait_until
+from testing.peers.arrays import column_from
 
 pytestmark = GPU
 

@@ -8,10 +8,10 @@ zeros where values should be; a host that waits shows as a stream that is done t
 from __future__ import annotations
 
 import pylibcudf as plc
-from device import GPU, ROWS, as_cupy, assert_late, blank, settle, side_stream
-from peers import Producer, column_from, read
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU, ROWS, as_cupy, assert_late, blank, settle, side_stream
+from testing.peers.arrays import Producer, column_from, read
 
 pytestmark = GPU
 

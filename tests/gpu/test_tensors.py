@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from device import GPU, ROWS, as_cupy, blank, on_device, settle, side_stream, wait_until
 
 import cudf_arrow_bridge as bridge
+from testing.device import GPU, ROWS, as_cupy, blank, on_device, settle, side_stream, wait_until
 
 pytestmark = GPU
 

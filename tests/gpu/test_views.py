@@ -6,12 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-import samples
-import views
-from device import GPU, unnamed
-from peers import DeviceOnly, Producer, nodes
 
 import cudf_arrow_bridge as bridge
+from testing import samples, views
+from testing.device import GPU, unnamed
+from testing.peers.arrays import DeviceOnly, Producer, nodes
 
 pytestmark = GPU
 

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    ArrowArrayStream,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+    unique_array_stream,
+    unique_device_array,
+    unique_device_array_stream,
+    unique_schema,
+)
+
+
+cdef object schema_to_capsule(unique_schema& schema)
+cdef object device_array_to_capsule(unique_device_array& array)
+cdef object array_to_capsule(unique_device_array& array)
+cdef ArrowSchema* schema_from_capsule(object capsule) except NULL
+cdef ArrowDeviceArray* device_array_from_capsule(object capsule) except NULL
+cdef object device_stream_to_capsule(unique_device_array_stream& stream, object notes)
+cdef object stream_to_capsule(unique_array_stream& stream, object notes)
+cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL
+cdef ArrowArrayStream* stream_from_capsule(object capsule) except NULL
+cdef object notes_of(object capsule)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyCapsules of the Arrow PyCapsule interface: their names, making and taking them.
+
+A capsule is made around an empty struct and filled last, so that a failure halfway leaks nothing.
+"""
+
+from cpython.pycapsule cimport (
+    PyCapsule_GetContext,
+    PyCapsule_GetDestructor,
+    PyCapsule_GetPointer,
+    PyCapsule_IsValid,
+    PyCapsule_New,
+    PyCapsule_SetContext,
+)
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from libc.stdlib cimport calloc, free
+
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    ARROW_DEVICE_CPU,
+    ArrowArray,
+    ArrowArrayStream,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+    unique_array_stream,
+    unique_device_array,
+    unique_device_array_stream,
+    unique_schema,
+)
+
+
+cdef const char* SCHEMA = "arrow_schema"
+cdef const char* ARRAY = "arrow_array"
+cdef const char* DEVICE_ARRAY = "arrow_device_array"
+cdef const char* STREAM = "arrow_array_stream"
+cdef const char* DEVICE_STREAM = "arrow_device_array_stream"
+
+
+cdef void destroy_schema(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, SCHEMA)
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void destroy_array(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, ARRAY)
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef void destroy_device_array(object capsule) noexcept:
+    cdef ArrowDeviceArray* array = (
+        <ArrowDeviceArray*>PyCapsule_GetPointer(capsule, DEVICE_ARRAY)
+    )
+    if array.array.release != NULL:
+        array.array.release(&array.array)
+    free(array)
+
+
+cdef void destroy_stream(object capsule) noexcept:
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, STREAM)
+    if stream.release != NULL:
+        stream.release(stream)
+    free(stream)
+    Py_XDECREF(<PyObject*>PyCapsule_GetContext(capsule))
+
+
+cdef void destroy_device_stream(object capsule) noexcept:
+    cdef ArrowDeviceArrayStream* stream = (
+        <ArrowDeviceArrayStream*>PyCapsule_GetPointer(capsule, DEVICE_STREAM)
+    )
+    if stream.release != NULL:
+        stream.release(stream)
+    free(stream)
+    Py_XDECREF(<PyObject*>PyCapsule_GetContext(capsule))
+
+
+cdef void* allocate(size_t size) except NULL:
+    cdef void* memory = calloc(1, size)
+    if memory == NULL:
+        raise MemoryError
+    return memory
+
+
+cdef object schema_to_capsule(unique_schema& schema):
+    cdef ArrowSchema* target = <ArrowSchema*>allocate(sizeof(ArrowSchema))
+    capsule = PyCapsule_New(target, SCHEMA, destroy_schema)
+    schema.move_to(target)
+    return capsule
+
+
+cdef object device_array_to_capsule(unique_device_array& array):
+    cdef ArrowDeviceArray* target = <ArrowDeviceArray*>allocate(sizeof(ArrowDeviceArray))
+    capsule = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
+    array.move_to(target)
+    return capsule
+
+
+cdef object array_to_capsule(unique_device_array& array):
+    """Keep the plain array of a device array in host-accessible memory."""
+    cdef ArrowArray* target = <ArrowArray*>allocate(sizeof(ArrowArray))
+    capsule = PyCapsule_New(target, ARRAY, destroy_array)
+    target[0] = array.get().array
+    array.get().array.release = NULL
+    return capsule
+
+
+cdef void attach(object capsule, object notes) except *:
+    Py_INCREF(notes)
+    PyCapsule_SetContext(capsule, <void*>notes)
+
+
+cdef object device_stream_to_capsule(unique_device_array_stream& stream, object notes):
+    """Make a capsule whose takers in this process find `notes` with `notes_of`."""
+    cdef ArrowDeviceArrayStream* target = (
+        <ArrowDeviceArrayStream*>allocate(sizeof(ArrowDeviceArrayStream))
+    )
+    capsule = PyCapsule_New(target, DEVICE_STREAM, destroy_device_stream)
+    attach(capsule, notes)
+    stream.move_to(target)
+    return capsule
+
+
+cdef object stream_to_capsule(unique_array_stream& stream, object notes):
+    """Likewise, of a stream of host arrays."""
+    cdef ArrowArrayStream* target = <ArrowArrayStream*>allocate(sizeof(ArrowArrayStream))
+    capsule = PyCapsule_New(target, STREAM, destroy_stream)
+    attach(capsule, notes)
+    stream.move_to(target)
+    return capsule
+
+
+cdef object notes_of(object capsule):
+    """Return what one of our own streams tells Python beside its batches; None of any other."""
+    cdef bint device = PyCapsule_IsValid(capsule, DEVICE_STREAM)
+    if PyCapsule_GetDestructor(capsule) != (destroy_device_stream if device else destroy_stream):
+        return None
+    return <object>PyCapsule_GetContext(capsule)
+
+
+cdef void* pointer_of(object capsule, const char* name) except NULL:
+    if not PyCapsule_IsValid(capsule, name):
+        raise ValueError(
+            f"{capsule!r} found, a PyCapsule named {(<bytes>name).decode()!r} expected"
+        )
+    return PyCapsule_GetPointer(capsule, name)
+
+
+cdef ArrowSchema* schema_from_capsule(object capsule) except NULL:
+    cdef ArrowSchema* schema = <ArrowSchema*>pointer_of(capsule, SCHEMA)
+    if schema.release == NULL:
+        raise ValueError("a schema capsule that was consumed already found")
+    return schema
+
+
+cdef ArrowDeviceArray* device_array_from_capsule(object capsule) except NULL:
+    return <ArrowDeviceArray*>pointer_of(capsule, DEVICE_ARRAY)
+
+
+cdef ArrowArray* array_from_capsule(object capsule) except NULL:
+    return <ArrowArray*>pointer_of(capsule, ARRAY)
+
+
+cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL:
+    """Return None of a capsule of host arrays."""
+    if PyCapsule_IsValid(capsule, STREAM):
+        return NULL
+    return <ArrowDeviceArrayStream*>pointer_of(capsule, DEVICE_STREAM)
+
+
+cdef ArrowArrayStream* stream_from_capsule(object capsule) except NULL:
+    return <ArrowArrayStream*>pointer_of(capsule, STREAM)
+
+
+def length_of(object capsule) -> int:
+    """Return the number of rows of a device array."""
+    return device_array_from_capsule(capsule).array.length
+
+
+def device_array_capsule_from_array(object capsule):
+    """Move a host array out of its capsule into a device array of the CPU."""
+    cdef ArrowArray* array = array_from_capsule(capsule)
+    cdef ArrowDeviceArray* target = <ArrowDeviceArray*>allocate(sizeof(ArrowDeviceArray))
+    result = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
+    target.array = array[0]
+    target.device_type = ARROW_DEVICE_CPU
+    target.device_id = -1
+    array.release = NULL
+    return result

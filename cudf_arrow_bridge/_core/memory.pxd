@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+
+cdef object resolve_resource(object mr)
+cdef device_async_resource_ref resource_of(object resolved) except *

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
+
+from cython.operator cimport dereference
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+from libcpp.pair cimport pair
+from libcpp.string cimport string
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+
+from cudf_arrow_bridge._core.capsules cimport schema_from_capsule, schema_to_capsule
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    ARROW_FLAG_NULLABLE,
+    ArrowSchema,
+    check_same_schema,
+    column_metadata,
+    copy_schema,
+    equal_schemas,
+    shared_schema,
+    unique_schema,
+)
+
+
+cdef vector[pair[string, string]] to_key_values(object metadata) except *:
+    cdef vector[pair[string, string]] result
+    for key, value in metadata.items():
+        result.push_back(pair[string, string](<string>key, <string>value))
+    return result
+
+
+cdef column_metadata to_column_metadata(object metadata) except *:
+    cdef column_metadata result
+    result.name = metadata.name.encode()
+    result.nullable = metadata.nullable
+    result.timezone = metadata.timezone.encode()
+    result.precision = metadata.precision
+    result.ordered = metadata.ordered
+    if metadata.metadata:
+        result.metadata = to_key_values(metadata.metadata)
+    if metadata.origin is not None:
+        result.origin = schema_from_capsule(metadata.origin)
+    for child in metadata.children:
+        result.children.push_back(to_column_metadata(child))
+    return result
+
+
+cdef class Schema:
+    """One Arrow schema, of which any number of capsules can be made."""
+
+    @staticmethod
+    cdef Schema wrap(shared_schema schema):
+        cdef Schema self = Schema.__new__(Schema)
+        self.schema = move(schema)
+        return self
+
+    def __arrow_c_schema__(self):
+        """Make one more live `ArrowSchema`, in a capsule."""
+        cdef unique_schema schema
+        with nogil:
+            schema = move(self.schema.to_arrow())
+        return schema_to_capsule(schema)
+
+    @staticmethod
+    def copy_of(capsule) -> Schema:
+        """Copy the schema in a capsule, which stays as it is."""
+        cdef ArrowSchema* schema = schema_from_capsule(capsule)
+        cdef shared_schema copied
+        with nogil:
+            copied = move(copy_schema(dereference(schema)))
+        return Schema.wrap(move(copied))
+
+
+def are_equal(one, other) -> bool:
+    """Whether the schemas of two capsules say the same in every respect.
+
+    Both must be known to be sound: arrays with them have been imported.
+    """
+    return equal_schemas(
+        dereference(schema_from_capsule(one)), dereference(schema_from_capsule(other))
+    )
+
+
+def check_same(expected, found) -> None:
+    """Check that arrays with the schemas of two capsules go together; nulls are their own affair.
+
+    Raises
+    ------
+    ValueError
+        If they do not, naming the first column that differs.
+    """
+    cdef ArrowSchema* one = schema_from_capsule(expected)
+    cdef ArrowSchema* other = schema_from_capsule(found)
+    with nogil:
+        check_same_schema(dereference(one), dereference(other), True)
+
+
+cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL:
+    """Borrow a schema that somebody would rather have; NULL for None."""
+    if capsule is None:
+        return NULL
+    return schema_from_capsule(capsule)
+
+
+def marks_table(object capsule) -> bool:
+    """Whether a schema is a struct that is not nullable, as that of a record batch."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    return is_struct(capsule) and not (schema.flags & ARROW_FLAG_NULLABLE)
+
+
+def is_struct(object capsule) -> bool:
+    """Whether the top level of a schema is a struct."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    return schema.format != NULL and <bytes>schema.format == b"+s"
+
+
+cdef int32_t read_size(const char** cursor) noexcept:
+    """Read a number that the specification doesn't align, and step over it."""
+    cdef int32_t size
+    memcpy(&size, cursor[0], sizeof(size))
+    cursor[0] += sizeof(size)
+    return size
+
+
+cdef bytes read_text(const char** cursor):
+    cdef int32_t size = read_size(cursor)
+    cdef bytes text = cursor[0][:size]
+    cursor[0] += size
+    return text
+
+
+def metadata_of(object capsule) -> dict:
+    """Read a schema's own metadata; an extension type's name and parameters are in it."""
+    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    cdef const char* cursor = schema.metadata
+    cdef int32_t _i
+    result = {}
+    if cursor != NULL:
+        for _i in range(read_size(&cursor)):
+            key = read_text(&cursor)
+            result[key] = read_text(&cursor)
+    return result

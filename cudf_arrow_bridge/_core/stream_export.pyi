@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterator
+from typing import Any
+
+from .export import BatchSource, ExportedArray
+from .protocols import Stream
+from .schema import Schema
+
+class StreamNotes:
+    error: BaseException | None
+    labels: tuple[Any, ...]
+    stream: Stream | None
+    started: bool
+    requested: Schema | None
+    refusal: ValueError | None
+
+class ExportedStream:
+    notes: StreamNotes
+    is_released: bool
+    has_given_schema: bool
+    def __init__(
+        self, sources: Iterator[BatchSource], notes: StreamNotes, schema: Schema | None
+    ) -> None: ...
+    def next(self) -> tuple[Schema, ExportedArray, int] | None: ...
+    def schema(self) -> Schema: ...
+    def device_type(self) -> int: ...
+    def device_stream_capsule(self) -> object: ...
+    def stream_capsule(self) -> object: ...
+    def release(self) -> None: ...

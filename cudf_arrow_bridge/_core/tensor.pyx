@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors to and from Python: DLPack's capsules, and what the CUDA array interface says."""
+
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.pycapsule cimport (
+    PyCapsule_GetName,
+    PyCapsule_GetPointer,
+    PyCapsule_IsValid,
+    PyCapsule_New,
+    PyCapsule_SetName,
+)
+from cpython.ref cimport PyObject
+from cuda.bindings.cyruntime cimport cudaStream_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libcpp.memory cimport shared_ptr
+from libcpp.optional cimport optional
+from libcpp.utility cimport move
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    DLManagedTensor,
+    DLManagedTensorVersioned,
+    copy_policy,
+    element_kind,
+    shared_tensor,
+    tensor_view,
+)
+from cudf_arrow_bridge._core.import_ cimport ImportPlace, wrap_column
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.ordering cimport stream_of
+
+
+cdef const char* UNVERSIONED = "dltensor"
+cdef const char* USED_UNVERSIONED = "used_dltensor"
+cdef const char* VERSIONED = "dltensor_versioned"
+cdef const char* USED_VERSIONED = "used_dltensor_versioned"
+# A tensor that was taken out of its producer's capsule.
+cdef const char* TAKEN_UNVERSIONED = "cudf_arrow_bridge.dltensor"
+cdef const char* TAKEN_VERSIONED = "cudf_arrow_bridge.dltensor_versioned"
+
+# The letters by which NumPy's type strings name the kinds.
+cdef dict KINDS = {
+    "i": <int>element_kind.integer,
+    "u": <int>element_kind.unsigned_integer,
+    "f": <int>element_kind.floating,
+    "b": <int>element_kind.boolean,
+}
+
+
+cdef void destroy(object capsule) noexcept:
+    """Delete the tensor of a capsule, unless a consumer has renamed it."""
+    cdef const char* name = PyCapsule_GetName(capsule)
+    cdef PyObject* type_
+    cdef PyObject* value
+    cdef PyObject* traceback
+    # A deleter written in Python would lose the error that the capsule goes by.
+    PyErr_Fetch(&type_, &value, &traceback)
+    if name == VERSIONED or name == TAKEN_VERSIONED:
+        core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
+    elif name == UNVERSIONED or name == TAKEN_UNVERSIONED:
+        core.delete_dlpack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
+    PyErr_Restore(type_, value, traceback)
+
+
+cdef copy_policy policy_of(object copy) except *:
+    if copy is None:
+        return copy_policy.if_needed
+    return copy_policy.always if copy else copy_policy.never
+
+
+cdef class Tensor:
+    """A tensor over the memory of an exported array: `cudf_arrow_bridge::shared_tensor`."""
+
+    cdef shared_tensor tensor
+
+    @property
+    def address(self) -> int:
+        return <uintptr_t>self.tensor.view().data
+
+    @property
+    def shape(self) -> tuple:
+        return tuple(self.tensor.view().shape)
+
+    @property
+    def strides(self) -> tuple:
+        """Bytes from one element to the next of each dimension."""
+        cdef int64_t size = self.tensor.view().bits // 8
+        return tuple([size * stride for stride in self.tensor.view().strides])
+
+    @property
+    def typestr(self) -> str:
+        """The type of the elements as NumPy's array interface writes it."""
+        cdef int64_t size = self.tensor.view().bits // 8
+        (letter,) = [k for k, kind in KINDS.items() if kind == <int>self.tensor.view().kind]
+        return f"{'|' if size == 1 else '<'}{letter}{size}"
+
+    def make_wait(self, uintptr_t stream) -> None:
+        """Make a stream wait for the data."""
+        cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+        with nogil:
+            self.tensor.make_wait(c_stream)
+
+    def wait(self) -> None:
+        """Wait for the data."""
+        with nogil:
+            self.tensor.wait()
+
+    def capsule(self, bint versioned, int32_t device_type):
+        """Make one more DLPack tensor, in a capsule."""
+        cdef DLManagedTensorVersioned* with_version
+        cdef DLManagedTensor* without
+        if versioned:
+            with_version = self.tensor.to_dlpack_versioned(device_type)
+            try:
+                return PyCapsule_New(with_version, VERSIONED, destroy)
+            except BaseException:
+                core.delete_dlpack(with_version)
+                raise
+        without = self.tensor.to_dlpack(device_type)
+        try:
+            return PyCapsule_New(without, UNVERSIONED, destroy)
+        except BaseException:
+            core.delete_dlpack(without)
+            raise
+
+
+def tensor_of(schema, array, copy, stream):
+    """View an exported array, whose capsule is spent, as a tensor.
+
+    Raises BufferError, which DLPack asks for, if it is none.
+    """
+    cdef Tensor self = Tensor.__new__(Tensor)
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    cdef copy_policy policy = policy_of(copy)
+    cdef stream_ref c_stream = stream_of(stream)
+    mr = resolve_resource(None)
+    cdef device_async_resource_ref resource = resource_of(mr)
+    kept = (mr, stream)
+    cdef shared_ptr[const void] owner = share_object(kept)
+    try:
+        with nogil:
+            self.tensor = core.to_tensor(
+                c_schema[0], c_array, policy, owner, c_stream, resource
+            )
+    except TypeError as error:
+        raise BufferError(str(error)) from None
+    return self
+
+
+def tensor_of_buffer(schema, array, size_t index, int64_t size):
+    """View one buffer of an exported array, likewise."""
+    cdef Tensor self = Tensor.__new__(Tensor)
+    try:
+        self.tensor = core.buffer_tensor(
+            schema_from_capsule(schema)[0], device_array_from_capsule(array), index, size
+        )
+    except TypeError as error:
+        raise BufferError(str(error)) from None
+    return self
+
+
+cdef object import_view(
+    const tensor_view& view,
+    object owner,
+    optional[stream_ref] producer,
+    object stream,
+    object reader,
+    object mr,
+    object copy,
+):
+    cdef shared_ptr[const void] c_owner = share_object(owner)
+    cdef copy_policy policy = policy_of(copy)
+    cdef stream_ref c_stream = stream_of(stream)
+    mr = resolve_resource(mr)
+    cdef device_async_resource_ref resource = resource_of(mr)
+    cdef core.imported_tensor imported
+    with nogil:
+        imported = move(
+            core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
+        )
+    cdef ImportPlace place = ImportPlace(mr, stream, reader)
+    cdef size_t i
+    columns = []
+    for i in range(imported.table.columns.size()):
+        columns.append(
+            wrap_column(
+                move(imported.table.columns[i].storage),
+                imported.table.columns[i].offset,
+                imported.table.columns[i].size,
+                place,
+            )
+        )
+    return columns, imported.table.num_rows, imported.is_table
+
+
+def is_dlpack_capsule(obj) -> bool:
+    """Say whether an object is a DLPack capsule that nobody has used."""
+    return PyCapsule_IsValid(obj, VERSIONED) or PyCapsule_IsValid(obj, UNVERSIONED)
+
+
+def import_dlpack(capsule, stream, reader, mr, copy):
+    """Import the tensor of a DLPack capsule, which is spent unless it is none of a tensor.
+
+    `reader` is that of `ImportOptions`. Returns the columns, the number of rows, and whether they
+    are a table.
+    """
+    cdef DLManagedTensorVersioned* versioned
+    cdef DLManagedTensor* unversioned
+    cdef tensor_view view
+    if PyCapsule_IsValid(capsule, VERSIONED):
+        versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
+        view = core.view_dlpack(versioned)
+        # From here on it is ours: this capsule deletes the tensor, with the GIL held.
+        taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
+        PyCapsule_SetName(capsule, USED_VERSIONED)
+    elif PyCapsule_IsValid(capsule, UNVERSIONED):
+        unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
+        view = core.view_dlpack(unversioned)
+        taken = PyCapsule_New(unversioned, TAKEN_UNVERSIONED, destroy)
+        PyCapsule_SetName(capsule, USED_UNVERSIONED)
+    else:
+        raise ValueError(
+            f"{capsule!r} found, a PyCapsule named {VERSIONED.decode()!r} or "
+            f"{UNVERSIONED.decode()!r}, of a tensor that nobody has taken yet, expected"
+        )
+    return import_view(view, taken, optional[stream_ref](), stream, reader, mr, copy)
+
+
+def import_memory(owner, uintptr_t address, tuple shape, tuple strides, str kind, int64_t size,
+                  producer, stream, reader, mr, copy):
+    """Import strided memory that `owner` keeps alive, likewise.
+
+    `strides` count bytes, `size` is that of an element in bytes, `kind` its letter in NumPy's type
+    strings, and `producer` the handle of the stream that makes it, or None.
+    """
+    cdef tensor_view view
+    cdef optional[stream_ref] c_producer
+    view.data = <const void*>address
+    view.kind = <element_kind><int>KINDS[kind]
+    view.bits = 8 * size
+    view.shape = shape
+    view.strides = [stride // size for stride in strides]
+    if address:
+        view.location = core.locate(<const void*>address)
+    if producer is not None:
+        c_producer = stream_ref(<cudaStream_t><uintptr_t>producer)
+    return import_view(view, owner, c_producer, stream, reader, mr, copy)

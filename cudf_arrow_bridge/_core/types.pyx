@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core's type table, for Python."""
+
+from cython.operator cimport dereference
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
+
+from pylibcudf.types import TypeId
+
+
+cdef str decode(core.string_view text):
+    return text.data()[:text.size()].decode()
+
+
+cdef str how(core.crossing crossing):
+    if crossing == core.crossing.zero_copy:
+        return "zero-copy"
+    return "converted" if crossing == core.crossing.converted else "unsupported"
+
+
+cdef dict to_dict(const core.type_row& row):
+    return {
+        "arrow": decode(row.arrow),
+        "format": decode(row.format),
+        "type_id": TypeId(<int>row.column),
+        "on_export": how(row.on_export),
+        "on_import": how(row.on_import),
+        "note": decode(row.note),
+        "waits_for": decode(row.waits_for),
+    }
+
+
+def rows() -> list[dict]:
+    """All rows of the type table."""
+    cdef core.type_rows table = core.type_table()
+    return [to_dict(table[i]) for i in range(table.size())]
+
+
+def import_row(object capsule) -> dict:
+    """The row that says how arrays of a schema's top level are imported."""
+    return to_dict(core.import_row(dereference(schema_from_capsule(capsule))))

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-
-from rmm.librmm.cuda_stream_ref cimport stream_ref
-from rmm.librmm.memory_resource cimport device_async_resource_ref
-
-
-cdef object resolve_resource(object mr)
-cdef device_async_resource_ref resource_of(object resolved) except *
-cdef stream_ref stream_of(object stream) except *

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The buffers of an exported array: what is known of each, and each as a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from .._core.tensor import tensor_of_buffer
+from ..cuda.streams import resolve_stream
+from .tensor_protocols import TensorProtocols
+
+if TYPE_CHECKING:
+    from .._core.export import ExportedArray
+    from .._core.tensor import Tensor
+
+__all__ = ["Buffer", "BufferInfo", "walk"]
+
+
+class BufferInfo(NamedTuple):
+    """One buffer of an exported array.
+
+    Attributes
+    ----------
+    name
+        ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, behind the path of the child it
+        belongs to.
+    address
+        Where it is; 0 for a buffer that is absent.
+    size
+        Bytes that Arrow reads.
+    zero_copy
+        Whether it is the source's own memory, rather than a conversion that the export made.
+    """
+
+    name: str
+    address: int
+    size: int
+    zero_copy: bool
+
+
+class Buffer(TensorProtocols):
+    """One buffer of a `DeviceArray`, for whoever takes tensors of one dimension.
+
+    It keeps the memory alive. Its elements are what is stored: integers for offsets, timestamps,
+    durations, decimals and the indices of dictionaries, bytes for bits and the data of strings.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    array
+        The level of the exported tree that it belongs to.
+    arrow_type
+        The Arrow type of that level.
+    index
+        Its number there.
+    """
+
+    def __init__(
+        self, name: str, array: ExportedArray, arrow_type: pa.DataType, index: int
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self._array = array
+        self._type = arrow_type
+        self._index = index
+
+    def open_tensor(self, copy: bool | None) -> Tensor:
+        """View the buffer as a tensor; it is never copied.
+
+        Raises
+        ------
+        BufferError
+            For elements of more than 64 bits, or if a copy is asked for.
+        """
+        if copy:
+            raise BufferError(f"buffer {self._name!r}: copy=True found, single buffers are shared")
+        size = self._array.buffers()[self._index][2]
+        schema = pa.field("", self._type).__arrow_c_schema__()
+        return tensor_of_buffer(schema, self._array.device_array_capsule(), self._index, size)
+
+    def to_host(self, *, stream: Any = None) -> Buffer:
+        """Bring the buffer to host memory, and with it the array that it belongs to.
+
+        Parameters
+        ----------
+        stream
+            As in `DeviceArray.to_host`.
+        """
+        array = self._array.to_host(resolve_stream(stream))
+        return Buffer(self._name, array, self._type, self._index)
+
+    def _host_copy(self) -> Tensor:
+        return self.to_host(stream=self._array.stream).open_tensor(None)
+
+    def __repr__(self) -> str:
+        tensor = self.open_tensor(None)
+        return f"<buffer {self._name!r}: {tensor.shape[0]} elements {tensor.typestr!r}>"
+
+
+def walk(
+    array: ExportedArray, type_: pa.DataType, path: str = ""
+) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
+    """Yield each buffer with the level that it belongs to, that level's type, and its number.
+
+    Parameters
+    ----------
+    array
+        An exported tree.
+    type_
+        Its type.
+    path
+        What the names of its buffers begin with.
+    """
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    for i, (name, address, size, zero_copy) in enumerate(array.buffers()):
+        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, type_, i
+    for i, child in enumerate(array.children):
+        field = type_.field(i)
+        step = field.name if pa.types.is_struct(type_) else "[]"
+        yield from walk(child, field.type, f"{path}{step}.")
+    if array.dictionary is not None:
+        yield from walk(array.dictionary, type_.value_type, f"{path}dictionary.")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an import comes from: the protocols that are tried, in order, and what they gave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pylibcudf as plc
+
+from .._core import import_
+from .._core.capsules import device_array_capsule_from_array, length_of
+from .._core.schema import is_struct, marks_table
+from ..cuda.streams import Stream
+from .device_array import DeviceArray
+from .options import ImportOptions, Kind, as_kind
+from .schemas import as_field, as_schema
+
+__all__ = ["STREAM_PROTOCOLS", "Source", "open_source", "speaks_array"]
+
+#: The protocols of streams in the order of preference: device memory first.
+STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
+
+
+@dataclass(slots=True)
+class Source:
+    """One array that a producer handed over.
+
+    Attributes
+    ----------
+    schema_capsule, array_capsule
+        ``arrow_schema`` and ``arrow_device_array``; an import spends the latter.
+    known_table
+        Whether the object is known to be a table, whatever its schema's flags.
+    labels
+        Labels of a `DeviceArray` of this process.
+    first_row
+        Of a batch of a stream: its first row, counted as the schema's metadata counts them; None
+        of an array that stands alone.
+    """
+
+    schema_capsule: object
+    array_capsule: object
+    known_table: bool
+    labels: tuple[Any, ...]
+    first_row: int | None = None
+
+    def kind(self, wanted: Kind | None) -> Kind:
+        """Decide whether this is a table or a column; never by the data.
+
+        Parameters
+        ----------
+        wanted
+            What the caller says it is, None if nothing.
+
+        Raises
+        ------
+        ValueError
+            If `wanted` is neither.
+        """
+        if (given := as_kind(wanted)) is not None:
+            return given
+        if self.known_table and is_struct(self.schema_capsule):
+            return "table"
+        return "table" if marks_table(self.schema_capsule) else "column"
+
+    def length(self) -> int:
+        """Return the number of rows that the array claims."""
+        return length_of(self.array_capsule)
+
+    def import_table(
+        self, stream: Stream, mr: Any, options: ImportOptions
+    ) -> tuple[list[plc.Column], int]:
+        """Import the columns of a record batch, and its number of rows."""
+        return import_.import_table(self.schema_capsule, self.array_capsule, stream, mr, options)
+
+    def import_column(self, stream: Stream, mr: Any, options: ImportOptions) -> plc.Column:
+        """Import an array."""
+        return import_.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
+
+    def schema(self) -> pa.Schema:
+        """Return a record batch's schema."""
+        return as_schema(self.schema_capsule)
+
+    def field(self) -> pa.Field:
+        """Return an array's field."""
+        return as_field(self.schema_capsule)
+
+
+def _pair(answer: Any) -> tuple[object, object]:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise TypeError(f"{answer!r} found, a pair of PyCapsules expected")
+    schema, array = answer
+    return schema, array
+
+
+def _device_array(obj: Any) -> tuple[object, object]:
+    return _pair(obj.__arrow_c_device_array__())
+
+
+def _host_array(obj: Any) -> tuple[object, object]:
+    schema, array = _pair(obj.__arrow_c_array__())
+    return schema, device_array_capsule_from_array(array)
+
+
+#: The protocols of arrays, likewise.
+_PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
+    ("__arrow_c_device_array__", _device_array),
+    ("__arrow_c_array__", _host_array),
+)
+
+
+def speaks_array(obj: Any) -> bool:
+    """Say whether an object has one of the protocols of arrays."""
+    return any(hasattr(obj, name) for name, _ in _PROTOCOLS)
+
+
+def open_source(obj: Any) -> Source:
+    """Ask an object for its array.
+
+    Parameters
+    ----------
+    obj
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+
+    Raises
+    ------
+    TypeError
+        If the object has neither.
+    """
+    for name, ask in _PROTOCOLS:
+        if hasattr(obj, name):
+            schema, array = ask(obj)
+            ours = isinstance(obj, DeviceArray)
+            labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
+            return Source(schema, array, _is_known_table(obj), labels, first_row)
+    streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
+    hint = f"; it has {', '.join(streams)}: use to_arrow_device_stream" if streams else ""
+    raise TypeError(
+        f"an object of type {type(obj).__name__} found, one with "
+        f"{' or '.join(name for name, _ in _PROTOCOLS)} expected{hint}"
+    )
+
+
+def _is_known_table(obj: Any) -> bool:
+    if isinstance(obj, DeviceArray):
+        return obj._kind == "table"
+    cudf = sys.modules.get("cudf")
+    known = (plc.Table, pa.RecordBatch) + (() if cudf is None else (cudf.DataFrame,))
+    return isinstance(obj, known)

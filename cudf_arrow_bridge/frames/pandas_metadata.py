@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``pandas`` metadata of a schema, as pandas documents it and pyarrow and cuDF write it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Sequence
+from functools import cache
+from typing import Any
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..arrow.metadata import PANDAS_KEY
+from .cudf_private import codes_dtype
+from .dtypes import element_dtype, field_dtypes, interval_dtype
+from .labels import Json, decode_range, stringify
+
+__all__ = [
+    "attributes",
+    "column_entry",
+    "column_names",
+    "decode",
+    "encode",
+    "pandas_type",
+    "range_entry",
+]
+
+_ARROW_NAMES = {"float": "float32", "double": "float64", "string": "unicode", "null": "empty"}
+_GENERATED = re.compile(r"__index_level_\d+__")
+
+
+def encode(
+    labels: pd.Index,
+    columns: Sequence[Json],
+    rows: Sequence[Json],
+    attrs: dict[Any, Any],
+) -> bytes:
+    """Return the value of the ``pandas`` key.
+
+    Parameters
+    ----------
+    labels
+        The labels of the columns.
+    columns
+        What :func:`column_entry` returned for each column, then for each level of the index.
+    rows
+        The index: names of fields, or a range's description.
+    attrs
+        The frame's ``attrs``, left out unless JSON can carry them.
+    """
+    try:
+        json.dumps(attrs, allow_nan=False)
+    except (TypeError, ValueError):
+        attrs = {}
+    form = {
+        "index_columns": list(rows),
+        "column_indexes": [
+            _level_entry(level, name)
+            for level, name in zip(_levels(labels), labels.names, strict=True)
+        ],
+        "columns": list(columns),
+        "attributes": attrs,
+        "creator": {"library": "cudf-arrow-bridge"},
+        "pandas_version": pd.__version__,
+    }
+    return json.dumps(form).encode()
+
+
+def column_entry(
+    name: Hashable, field: str, kind: str, numpy_type: str, metadata: Json
+) -> dict[str, Json]:
+    """Describe a column or an index level."""
+    return {
+        "name": name,
+        "field_name": field,
+        "pandas_type": kind,
+        "numpy_type": numpy_type,
+        "metadata": metadata,
+    }
+
+
+def range_entry(index: range, name: Hashable) -> dict[str, Json]:
+    """Describe a range index."""
+    return {
+        "kind": "range",
+        "name": _json_name(name),
+        "start": index.start,
+        "stop": index.stop,
+        "step": index.step,
+    }
+
+
+def _json_name(name: Hashable) -> Json:
+    """Return a name as pyarrow writes it: as it is where JSON has its type, else as a string."""
+    if name is None or type(name) in (bool, int):
+        return name
+    return stringify(name)
+
+
+def column_names(labels: pd.Index) -> list[Json]:
+    """Return the labels of columns as the ``name`` of their entries.
+
+    pyarrow makes labels of these again, by the type of the whole index. A bool stays one, because
+    any string converts to True. In the tuples of a MultiIndex, which are read as Python literals,
+    what is missing is None, the one such literal, and a part is what its level holds.
+    """
+    if not isinstance(labels, pd.MultiIndex):
+        return [
+            label if label is None or isinstance(label, bool) else stringify(label)
+            for label in labels
+        ]
+    parts = [
+        [None if code < 0 else _literal(level[code]) for code in codes]
+        for level, codes in zip(labels.levels, labels.codes, strict=True)
+    ]
+    return [str(label) for label in zip(*parts, strict=True)]
+
+
+def _literal(part: Hashable) -> Hashable:
+    return part if isinstance(part, bool) else stringify(part)
+
+
+def _levels(labels: pd.Index) -> list[pd.Index]:
+    return list(labels.levels) if isinstance(labels, pd.MultiIndex) else [labels]
+
+
+def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
+    kind, numpy_type, metadata = _level_type(level)
+    return column_entry(_json_name(name), _json_name(name), kind, numpy_type, metadata)
+
+
+def _level_type(level: pd.Index) -> tuple[str, str, Json]:
+    """Return pandas_type, numpy_type and metadata such that pyarrow can convert the strings."""
+    dtype = level.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _zoned(dtype)
+    if getattr(dtype, "kind", "O") in "biufmM" and not isinstance(dtype, pd.ArrowDtype):
+        numpy_type = getattr(dtype, "numpy_dtype", dtype)
+        if not pd.api.types.is_extension_array_dtype(dtype) or not level.hasnans:
+            return str(numpy_type), str(dtype), None
+    inferred = pd.api.types.infer_dtype(level, skipna=False)
+    if inferred in ("string", "empty") and not level.hasnans:
+        numpy_type = str(dtype) if isinstance(dtype, pd.StringDtype) else "object"
+        return "unicode", numpy_type, {"encoding": "UTF-8"}
+    if inferred in ("bytes", "decimal"):
+        return inferred, "object", None
+    return "mixed", "object", None
+
+
+def pandas_type(dtype: Any) -> tuple[str, str, Json]:
+    """Return a dtype's ``pandas_type``, ``numpy_type`` and ``metadata``."""
+    if isinstance(dtype, cudf.CategoricalDtype):
+        codes = np.dtype(f"i{codes_dtype(dtype).itemsize}")
+        metadata = {"num_categories": len(dtype.categories), "ordered": bool(dtype.ordered)}
+        return "categorical", str(codes), metadata
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _zoned(dtype)
+    if isinstance(dtype, np.dtype):
+        return _plain(dtype)
+    kind, metadata = _kind(dtype)
+    return kind, _numpy_type(dtype), metadata
+
+
+def _zoned(dtype: pd.DatetimeTZDtype) -> tuple[str, str, Json]:
+    return "datetimetz", f"datetime64[{dtype.unit}]", {"timezone": str(dtype.tz)}
+
+
+@cache
+def _plain(dtype: np.dtype[Any]) -> tuple[str, str, Json]:
+    # Most columns are of these few; NumPy takes its time to name a dtype.
+    if dtype.kind == "O":
+        return "unicode", "object", None
+    kind = {"M": "datetime", "m": "timedelta"}.get(dtype.kind)
+    return kind or str(dtype), str(dtype), None
+
+
+def _kind(dtype: Any) -> tuple[str, Json]:
+    if (element := element_dtype(dtype)) is not None:
+        return f"list[{pandas_type(element[1])[0]}]", None
+    if field_dtypes(dtype) is not None or interval_dtype(dtype) is not None:
+        return "object", None
+    decimal = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
+    if hasattr(decimal, "precision"):
+        return "decimal", {"precision": int(decimal.precision), "scale": int(decimal.scale)}
+    if isinstance(dtype, pd.ArrowDtype):
+        return _arrow_kind(dtype.pyarrow_dtype)
+    if isinstance(dtype, pd.StringDtype):
+        return "unicode", None
+    return str(dtype.numpy_dtype), None
+
+
+def _arrow_kind(arrow_type: pa.DataType) -> tuple[str, Json]:
+    if pa.types.is_timestamp(arrow_type):
+        zone = arrow_type.tz
+        return ("datetime", None) if zone is None else ("datetimetz", {"timezone": zone})
+    if pa.types.is_duration(arrow_type):
+        return "timedelta", None
+    if pa.types.is_large_string(arrow_type):
+        return "unicode", None
+    return _ARROW_NAMES.get(str(arrow_type), str(arrow_type)), None
+
+
+def _numpy_type(dtype: Any) -> str:
+    """Return a dtype's string if pandas would know it by that, else ``object``."""
+    if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
+        return "string" if dtype.storage == "pyarrow" else f"string[{dtype.storage}]"
+    try:
+        known = pd.api.types.pandas_dtype(str(dtype))
+    except (TypeError, ValueError, NotImplementedError):
+        return "object"
+    # pandas can say an interval only where the Arrow field says so too.
+    return "object" if isinstance(known, pd.IntervalDtype) else str(known)
+
+
+def attributes(schema: pa.Schema) -> dict[str, Any]:
+    """Return the ``attrs`` that a schema's pandas metadata carries."""
+    form = _load(schema)
+    found = form.get("attributes") if form else None
+    return found if isinstance(found, dict) else {}
+
+
+def decode(
+    schema: pa.Schema,
+) -> tuple[pd.Index, list[int], tuple[list[Hashable], range | None, list[int]] | None]:
+    """Read the layout of a schema from its ``pandas`` metadata, or from its names alone.
+
+    Returns
+    -------
+    tuple
+        The labels of the columns, the positions of the columns, and the index: the names of its
+        levels with either a range or the positions of its fields. None is the default index.
+    """
+    plain = pd.Index(schema.names, dtype="str" if schema.names else object)
+    everything = list(range(len(schema)))
+    form = _load(schema)
+    if form is None:
+        return plain, everything, None
+    try:
+        entries = {entry["field_name"]: entry for entry in form["columns"]}
+        rows = _rows(form["index_columns"], entries, schema.names)
+        used = [] if rows is None else rows[2]
+        columns = [position for position in everything if position not in used]
+        names = [schema.names[position] for position in columns]
+        return _labels(form, entries, names), columns, rows
+    except Exception:
+        # Whatever a peer wrote there, and pyarrow made of it: the names still stand.
+        return plain, everything, None
+
+
+def _rows(
+    descriptors: Sequence[Json], entries: dict[str, Json], names: Sequence[str]
+) -> tuple[list[Hashable], range | None, list[int]] | None:
+    if descriptors and isinstance(descriptors[0], dict):
+        (found,) = descriptors
+        span = decode_range(found["start"], found["stop"], found["step"])
+        return [_hashable(found["name"])], span, []
+    kept = [name for name in descriptors if names.count(name) == 1]
+    if not kept:
+        return None
+    labels = []
+    for name in kept:
+        label = entries[name]["name"] if name in entries else name
+        labels.append(None if label == name and _GENERATED.fullmatch(name) else _hashable(label))
+    return labels, None, [names.index(name) for name in kept]
+
+
+def _hashable(name: Json) -> Hashable:
+    return str(name) if isinstance(name, list | dict) else name
+
+
+def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
+    """Let pyarrow make the labels, of a table without rows and without types of interest."""
+    described = {
+        **form,
+        "index_columns": [],
+        "columns": [
+            {**entries[name], "numpy_type": "int8", "pandas_type": "int8"}
+            for name in names
+            if name in entries
+        ],
+    }
+    fields = [pa.field(name, pa.int8()) for name in names]
+    schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(described).encode()})
+    return schema.empty_table().to_pandas().columns
+
+
+def _load(schema: pa.Schema) -> dict[str, Json] | None:
+    try:
+        form = json.loads((schema.metadata or {})[PANDAS_KEY])
+    except (KeyError, RecursionError, ValueError):
+        return None
+    return form if isinstance(form, dict) else None

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow arrays of any library as cuDF data: `from_arrow_device`, `from_arrow_device_stream`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import pylibcudf as plc
+
+from .arrow.incoming_stream import open_stream, speaks_stream
+from .arrow.options import ImportOptions, Kind, Validation
+from .arrow.sources import open_source, speaks_array
+from .import_.importer import Importer
+from .import_.streams import import_batches, import_whole
+
+if TYPE_CHECKING:
+    import cudf
+
+__all__ = ["from_arrow_device", "from_arrow_device_stream"]
+
+
+def from_arrow_device(
+    obj: Any,
+    *,
+    stream: Any = None,
+    mr: Any = None,
+    to: Literal["cudf", "pylibcudf"] = "cudf",
+    kind: Kind | None = None,
+    copy: bool = False,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
+) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+    """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
+
+    The buffers stay the producer's memory, kept alive by the result and released when the last
+    column that uses them goes. Without a GPU, arrays in host memory become frames in host memory.
+
+    Parameters
+    ----------
+    obj : Any
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a stream of arrays,
+        which `from_arrow_device_stream` concatenates.
+    stream : optional
+        The stream that will use the data: it is made to wait for the producer. As in
+        `to_arrow_device`. cuDF's default stream, on which frames are computed, is ordered behind
+        it, and what is freed is freed behind both.
+    mr : rmm.mr.DeviceMemoryResource, optional
+        Where converted buffers come from; None for rmm's current resource.
+    to : {"cudf", "pylibcudf"}
+        What to make: a frame or series, or a pylibcudf table or column.
+    kind : {"table", "column"}, optional
+        What the array is. None: a table if `obj` is known to be one or its schema is a struct that
+        is not nullable, as Arrow's own libraries mark record batches; else a column.
+    copy : bool
+        Copy all buffers to the current device (to host memory without a GPU) rather than adopt
+        them. Arrays of another device need it; the producer is released once that is done.
+    validate : {"minimal", "full"}
+        What to check before the array is used. "minimal": its structs, and in host memory the
+        first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
+        views, run ends, indices of dictionaries, null counts, and that strings and names are UTF-8.
+        Memory of a device is copied to the host for that, which waits. How large a buffer is no
+        Arrow struct says; there the producer is trusted in any case.
+    sanitize : bool
+        Leave nested columns as libcudf expects them: null wherever a struct above is null, and
+        null lists and strings empty. Masks are rewritten and lists and strings copied for that, but
+        only where the producer left something else. False for producers known to be clean, which
+        saves looking (on a GPU, waiting for what was seen).
+
+    Returns
+    -------
+    cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
+        By `to` and `kind`.
+
+    Raises
+    ------
+    TypeError
+        If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
+    ValueError
+        If the producer's struct contradicts its schema or the specification, lives on another
+        device than the current one, or is a table with null rows; if a full validation finds rows
+        that contradict it. Its array has been released.
+    OverflowError
+        If a column has more rows than cuDF's can.
+    """
+    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
+    if not speaks_array(obj) and speaks_stream(obj):
+        return import_whole(open_stream(obj), kind, importer)
+    source = open_source(obj)
+    found = source.kind(kind)
+    columns, num_rows = importer.bring(source, found)
+    assemble = importer.assembler(source.schema_capsule, found, source.labels)
+    return assemble(columns, num_rows, source.first_row)
+
+
+def from_arrow_device_stream(
+    obj: Any,
+    *,
+    stream: Any = None,
+    concat: bool = True,
+    mr: Any = None,
+    to: Literal["cudf", "pylibcudf"] = "cudf",
+    kind: Kind | None = None,
+    copy: bool = False,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
+) -> (
+    cudf.DataFrame
+    | cudf.Series
+    | plc.Table
+    | plc.Column
+    | Iterator[cudf.DataFrame | cudf.Series | plc.Table | plc.Column]
+):
+    """Import a stream of Arrow arrays as cuDF data.
+
+    Each array is adopted as `from_arrow_device` does, without copying it where the layouts allow.
+
+    Parameters
+    ----------
+    obj
+        Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
+        arrays that have the same types and names.
+    stream : optional
+        The stream that will use the data, as in `from_arrow_device`.
+    concat : bool
+        True: one object of all batches, concatenated in one pass; a stream of one batch is not
+        copied. False: an iterator, which pulls each batch when it is asked for it; closing it
+        releases the rest.
+    mr, to, kind, copy, validate, sanitize : optional
+        As in `from_arrow_device`. A struct in a stream is a table, whatever its flags.
+
+    Returns
+    -------
+    cudf.DataFrame, cudf.Series, pylibcudf.Table, pylibcudf.Column, or an iterator of one of them
+        By `to`, `kind` and `concat`. A stream of no batches makes an empty object of its schema.
+
+    Raises
+    ------
+    TypeError
+        If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
+    ValueError
+        If an array contradicts the schema or the specification, or the producer says EINVAL.
+    OverflowError
+        If there are more rows in all than a cuDF column holds: use ``concat=False``.
+    OSError, MemoryError, NotImplementedError
+        What the producer's other error codes stand for. A producer in this process raises its own
+        exception.
+    """
+    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
+    source = open_stream(obj)
+    if concat:
+        return import_whole(source, kind, importer)
+    return import_batches(source, source.kind(kind), importer)

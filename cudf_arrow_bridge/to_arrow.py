@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever holds cuDF data as Arrow device arrays: `to_arrow_device`, `to_arrow_device_stream`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ._core.schema import Schema
+from ._core.stream_export import ExportedStream, StreamNotes
+from .arrow.device_array import DeviceArray
+from .arrow.device_array_stream import DeviceArrayStream
+from .arrow.options import ExportOptions
+from .arrow.schemas import as_capsule
+from .export.batches import pieces
+from .export.exporter import export_object
+from .export.streams import batch_sources
+
+__all__ = ["to_arrow_device", "to_arrow_device_stream"]
+
+
+def to_arrow_device(
+    obj: Any,
+    *,
+    stream: Any = None,
+    requested_schema: Any = None,
+    preserve_index: bool | None = None,
+    compact: bool = False,
+    device_type: Literal["cuda"] | None = None,
+) -> DeviceArray:
+    """Export cuDF data through Arrow's C device data interface, without copying it.
+
+    Every buffer whose layout Arrow shares is shared; only bools and durations in days are
+    converted. Slices are right and still zero-copy.
+
+    Parameters
+    ----------
+    obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
+        The data; anything else with ``__arrow_c_device_array__`` is imported first. The result
+        shares ownership of the buffers: `obj` may go first.
+    stream : optional
+        The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
+        torch or numba, or a handle; None for cuDF's default stream. Where that is the per-thread
+        one (``CUDF_PER_THREAD_STREAM=1``), it is this thread's: 1, the legacy default stream, comes
+        after those of all threads. The host waits for it where the data is pageable memory of the
+        CPU that a GPU's kernels may be writing to.
+    requested_schema : optional
+        What a consumer would rather have: a schema, field or type of Arrow (anything with
+        ``__arrow_c_schema__``, or a capsule of one). Met level by level as far as there is a way;
+        what cannot be met comes as it is. See the notes.
+    preserve_index : bool, optional
+        None: a RangeIndex goes into the metadata, any other index becomes columns, or is dropped
+        where a series becomes an array. True: always columns, for which a series becomes a table.
+        False: dropped.
+    compact : bool
+        Whether to copy the masks of slices that begin within a byte, so that no array has an
+        offset, for consumers that insist on none.
+    device_type : {"cuda"}, optional
+        None: the array says what its memory is. ``"cuda"``: managed memory is labelled as plain
+        CUDA memory, for consumers that know no other.
+
+    Returns
+    -------
+    DeviceArray
+        A table for frames and tables, else a column.
+
+    Raises
+    ------
+    TypeError
+        If `obj` holds nothing that can be exported, or a column has a type that Arrow lacks.
+    ValueError
+        If `requested_schema` has another number of fields, moves names to other fields, or the data
+        contradicts it: nulls where it says none, values that do not fit. Also if buffers live in
+        different places.
+    OverflowError
+        If offsets or codes do not fit the width that `requested_schema` asks for.
+
+    Notes
+    -----
+    A `requested_schema` changes, at any depth: string to large_string and back, list to large_list;
+    bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs to map; durations to
+    time32 and time64, timestamps without a time zone to date32 and date64, where the values are
+    such; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
+    codes; decimals to another width or precision of the same scale; time zones to other ones;
+    names, nullability and metadata. In the CPU's memory also string_view and binary_view, which
+    libcudf has no algorithm for. Anything else comes as it is. The schema of the result depends on
+    types and request alone, so batches of a stream agree; where a batch's values don't fit, it is
+    refused.
+
+    Fields are paired by position. An empty name asks for none, and a schema without metadata keeps
+    what there is. The name of an extension type stays with the storage that it was given for.
+
+    Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
+    """
+    how = ExportOptions.of(stream, compact, device_type)
+    return export_object(obj, preserve_index, how, as_capsule(requested_schema))
+
+
+def to_arrow_device_stream(
+    source: Any,
+    *,
+    max_rows: int | None = None,
+    schema: Any = None,
+    stream: Any = None,
+    preserve_index: bool | None = None,
+    compact: bool = False,
+    device_type: Literal["cuda"] | None = None,
+) -> DeviceArrayStream:
+    """Export cuDF data as a stream of batches through Arrow's C device stream interface.
+
+    Batches are made when the consumer asks for them, one at a time, and each has an event of its
+    own. Frames are split without copying.
+
+    Parameters
+    ----------
+    source
+        What `to_arrow_device` takes; a list, generator or other iterable of such objects; a
+        collection of dask-cudf, whose partitions are computed one by one; the path of a Parquet
+        file, which is read row group by row group; or anything with ``__arrow_c_device_stream__``
+        or ``__arrow_c_stream__``, such as a pyarrow table.
+    max_rows : int, optional
+        The most rows of a batch. None: each object is one batch.
+    schema : optional
+        The Arrow schema that all batches must have, needed where there may be none. None: that of
+        the first batch.
+    stream : optional
+        The stream that the data is made on, as in `to_arrow_device`. What is computed or read here
+        is made on cuDF's default stream, which this one is put behind.
+    preserve_index, compact, device_type : optional
+        As in `to_arrow_device`, for each object.
+
+    Returns
+    -------
+    DeviceArrayStream
+        To be consumed once.
+
+    Raises
+    ------
+    TypeError
+        If `source` is none of these.
+    ValueError
+        If `max_rows` is not positive.
+
+    Notes
+    -----
+    What goes wrong later reaches the consumer as an error of the stream: an exception of the
+    source, or a batch whose types, names or kind of memory are not those of the batches before.
+    """
+    how = ExportOptions.of(stream, compact, device_type)
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
+    expected = None if schema is None else Schema.copy_of(as_capsule(schema))
+    notes = StreamNotes()
+    sources = batch_sources(pieces(source, how.stream), max_rows, preserve_index, how, notes)
+    return DeviceArrayStream(ExportedStream(sources, notes, expected))

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Owners written in Python, let go by whoever comes last: native threads, the exit, a fork."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.owners import STRUCT, source_of
+from testing.peers import native
+from testing.peers.arrays import Producer, column_from
+
+TESTS = Path(__file__).parents[1]
+THREADS = 8
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return native.compile_to(tmp_path_factory.mktemp("native"))
+
+
+@pytest.mark.parametrize("keep_gil", [False, True], ids=["without the GIL", "while we hold it"])
+@pytest.mark.parametrize("protocol", ["__arrow_c_device_array__", "__arrow_c_array__"])
+def test_a_native_thread_releases_exports(library, protocol, keep_gil):
+    gone = []
+    taken = []
+    for _ in range(THREADS):
+        exported = bridge.to_arrow_device(source_of(STRUCT, gone))
+        taken.append(native.take(getattr(exported, protocol)()[1]))
+    del exported
+    gc.collect()
+    assert gone == []
+    start = native.load(library, keep_gil)
+    for release, address in taken:
+        start.release_on_thread(release, address)
+    native.load(library).join_threads()
+    assert len(gone) == THREADS
+    assert threading.get_ident() not in gone
+
+
+def test_a_native_thread_releases_schemas(library):
+    exported = bridge.to_arrow_device(to_plc(STRUCT))
+    expected = str(exported.schema)
+    start = native.load(library)
+    for _ in range(THREADS):
+        release, address = native.take(exported.__arrow_c_schema__())
+        start.release_on_thread(release, address)
+    start.join_threads()
+    assert str(exported.schema) == expected
+
+
+def test_a_native_thread_releases_through_two_borders(library):
+    """Our release takes the GIL for our owner, whose end calls a release written in Python."""
+    producers = [Producer(STRUCT) for _ in range(THREADS)]
+    taken = []
+    for producer in producers:
+        exported = bridge.to_arrow_device(column_from(producer))
+        taken.append(native.take(exported.__arrow_c_device_array__()[1]))
+    del exported
+    gc.collect()
+    assert [producer.releases for producer in producers] == [0] * THREADS
+    start = native.load(library)
+    for release, address in taken:
+        start.release_on_thread(release, address)
+    start.join_threads()
+    assert [producer.releases for producer in producers] == [1] * THREADS
+
+
+def test_a_native_thread_releases_while_others_export(library):
+    gone, results = [], []
+    exported = bridge.to_arrow_device(source_of(STRUCT, gone))
+    start = native.load(library)
+
+    def work(shared=exported):
+        for _ in range(50):
+            column = column_from(pa.array(shared))
+            results.append(len(bridge.to_arrow_device(column)))
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for _ in range(200):
+        start.release_on_thread(*native.take(exported.__arrow_c_device_array__()[1]))
+    for worker in workers:
+        worker.join()
+    start.join_threads()
+    assert results == [len(STRUCT)] * 200
+    assert gone == []
+    del exported, work, workers, worker
+    gc.collect()
+    assert len(gone) == 1
+
+
+PROLOGUE = """
+import gc, os, sys, threading, time
+import nanoarrow.device, pyarrow as pa
+from testing.peers import native
+from testing.host import to_plc
+from testing.peers.arrays import Capsules, DeviceOnly, Producer, column_from
+import cudf_arrow_bridge as bridge
+STRUCT = pa.array([{"0": i, "1": str(i)} for i in range(100)])
+exported = bridge.to_arrow_device(to_plc(STRUCT))
+imported = column_from(STRUCT)
+"""
+
+
+def run(body, *arguments):
+    """Run a script after the prologue in a process of its own; return what it printed."""
+    path = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-P", "-X", "faulthandler", "-W", "ignore::DeprecationWarning", "-c",
+         PROLOGUE + textwrap.dedent(body), *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+#: What is still alive when the interpreter goes, beside an export and an import.
+AT_EXIT = {
+    "nothing else": "",
+    "a producer written in Python": """
+        producer = Producer(STRUCT)
+        kept = column_from(producer)
+        """,
+    "capsules": """
+        kept = exported.__arrow_c_device_array__(), exported.__arrow_c_array__()
+        """,
+    "consumers": """
+        kept = pa.array(exported), nanoarrow.device.c_device_array(DeviceOnly(exported))
+        """,
+    "a struct that nobody releases": """
+        kept = native.take(exported.__arrow_c_device_array__()[1])
+        """,
+    "a chain across both borders": """
+        kept = column_from(pa.array(bridge.to_arrow_device(imported)))
+        """,
+    "a cycle": """
+        cycle = [exported, imported]
+        cycle.append(cycle)
+        """,
+    "a cuDF frame": """
+        frame = bridge.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", None]}))
+        kept = bridge.to_arrow_device(frame)
+        """,
+    "a thread that holds on": """
+        def hold(kept=(exported.__arrow_c_device_array__(), imported)):
+            time.sleep(60)
+        threading.Thread(target=hold, daemon=True).start()
+        """,
+    "threads at work": """
+        def work():
+            while True:
+                column_from(pa.array(bridge.to_arrow_device(imported)))
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.1)
+        """,
+    "modules torn down": """
+        sys.kept = imported
+        sys.modules["testing.peers.arrays"].kept = exported.__arrow_c_device_array__()
+        """,
+}
+
+
+@pytest.mark.parametrize("body", AT_EXIT.values(), ids=AT_EXIT)
+def test_the_interpreter_goes_quietly(body):
+    assert run(body) == ""
+
+
+def test_threads_at_work_are_not_torn_out_of_a_release():
+    for _ in range(4):
+        assert run(AT_EXIT["threads at work"]) == ""
+
+
+#: A thread in the middle of dropping an owner, until `proceed` is set.
+INSIDE = """
+    from testing.owners import source_of
+    inside, proceed = threading.Event(), threading.Event()
+    class Slow(list):
+        def append(self, _):
+            inside.set()
+            proceed.wait()
+            time.sleep(0.2)
+            print("gone", flush=True)
+    shared = [bridge.to_arrow_device(source_of(STRUCT, Slow()))]
+    threading.Thread(target=shared.clear, daemon=True).start()
+    inside.wait()
+    """
+
+
+def test_the_interpreter_waits_for_an_owner_on_its_way():
+    assert run(textwrap.dedent(INSIDE) + "proceed.set()") == "gone\n"
+
+
+def test_a_forked_child_does_not_wait_for_the_parents_threads():
+    body = """
+        child = os.fork()
+        if child == 0:
+            sys.exit()
+        assert os.waitpid(child, 0)[1] == 0
+        proceed.set()
+        """
+    assert run(textwrap.dedent(INSIDE) + textwrap.dedent(body)) == "gone\n"
+
+
+@pytest.mark.parametrize("when", ["release_at_exit", "release_on_thread_at_exit"])
+def test_a_release_after_the_interpreter_is_harmless(library, when):
+    body = """
+        release, address = native.take(exported.__arrow_c_device_array__()[1])
+        del exported
+        getattr(native.load(sys.argv[1]), sys.argv[2])(release, address)
+        """
+    assert run(body, library, when) == ""
+
+
+# Of host memory only; csrc/tests/sim/tests/forks_test.cpp is about device memory.
+FORKED = """
+    producer = Producer(STRUCT)
+    imported = column_from(producer)
+    kept = exported.__arrow_c_device_array__(), pa.array(exported)
+    held = threading.Event()
+    threading.Thread(target=held.wait, daemon=True).start()
+    child = os.fork()
+    if child == 0:
+        {child}
+    end = time.monotonic() + 60
+    while not (status := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(child, 9)
+            sys.exit("the child hangs")
+        time.sleep(0.01)
+    assert status[1] == 0, status
+    assert producer.releases == 0
+    assert pa.array(bridge.to_arrow_device(imported)).to_pylist() == STRUCT.to_pylist()
+    """
+CHILDREN = {
+    "frees everything": """
+        del kept, exported, imported
+        gc.collect()
+        os._exit(0 if producer.releases == 1 else 1)
+        """,
+    "exits as it is": """
+        sys.exit()
+        """,
+    "releases what it imports": """
+        own = [Producer(STRUCT) for _ in range(3)]
+        for other in own:
+            column_from(other)
+        gc.collect()
+        os._exit(0 if [other.releases for other in own] == [1, 1, 1] else 1)
+        """,
+    "goes on working": """
+        column = column_from(pa.array(bridge.to_arrow_device(imported)))
+        same = pa.array(bridge.to_arrow_device(column)).equals(pa.array(exported))
+        del column
+        sys.exit(not same)
+        """,
+}
+
+
+@pytest.mark.parametrize("child", CHILDREN.values(), ids=CHILDREN)
+def test_a_fork_lets_go(child):
+    assert (
+        run(FORKED.replace("    {child}", textwrap.indent(textwrap.dedent(child), " " * 8))) == ""
+    )

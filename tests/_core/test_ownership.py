@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who keeps memory alive, for how long, and that it is given back exactly once."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import threading
+import weakref
+
+import nanoarrow.device
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import spans, to_plc
+from testing.owners import STRUCT, watched
+from testing.peers.arrays import (
+    RELEASE,
+    ArrowArray,
+    Capsules,
+    DeviceOnly,
+    HostOnly,
+    Producer,
+    column_from,
+    read,
+    refused,
+    struct_of,
+)
+
+
+def test_the_source_may_go_first():
+    column, gone = watched(STRUCT)
+    exported = bridge.to_arrow_device(column)
+    back = read(exported)
+    del column, exported
+    gc.collect()
+    assert gone() is not None
+    assert [row["1"] for row in back.to_pylist()] == [row["b"] for row in STRUCT.to_pylist()]
+    del back
+    assert gone() is None
+
+
+def test_release_drops_the_share_of_the_device_array_alone():
+    column, gone = watched(STRUCT)
+    exported = bridge.to_arrow_device(column)
+    capsules = exported.__arrow_c_device_array__()
+    exported.release()
+    exported.release()
+    del column
+    assert exported.is_released
+    assert gone() is not None
+    back = pa.array(Capsules(*capsules))
+    assert len(back) == 100
+    assert gone() is not None
+    del back
+    assert gone() is None
+
+
+def test_a_capsule_that_nobody_takes_gives_everything_back():
+    column, gone = watched(STRUCT)
+    exported = bridge.to_arrow_device(column)
+    capsules = [exported.__arrow_c_device_array__(), exported.__arrow_c_array__()]
+    del column, exported
+    assert gone() is not None
+    del capsules
+    assert gone() is None
+
+
+@pytest.mark.parametrize("child", [0, 1])
+@pytest.mark.parametrize("parent_first", [True, False])
+def test_a_child_moved_out_lives_on_its_own(child, parent_first):
+    """By the C data interface's rules; PEERS.md, "Owning types": what was moved isn't called."""
+    column, gone = watched(STRUCT)
+    exported = bridge.to_arrow_device(column)
+    schema, capsule = exported.__arrow_c_device_array__()
+    field = exported.schema.type.field(child)
+    del column, exported, schema
+    parent = struct_of(capsule).array
+    moved = ArrowArray()
+    ctypes.memmove(ctypes.addressof(moved), parent.children[child], ctypes.sizeof(ArrowArray))
+    parent.children[child].contents.release = None
+    if parent_first:
+        RELEASE(parent.release)(ctypes.addressof(parent))
+        assert not parent.release
+        del capsule
+    assert gone() is not None
+    array = pa.Array._import_from_c(ctypes.addressof(moved), field.type)
+    array.validate(full=True)
+    assert array.to_pylist() == [row["ab"[child]] for row in STRUCT.to_pylist()]
+    del array
+    if not parent_first:
+        assert gone() is not None
+        del capsule
+    assert gone() is None
+
+
+def test_children_that_nanoarrow_takes_keep_the_source():
+    column, gone = watched(STRUCT)
+    device_array = nanoarrow.device.c_device_array(DeviceOnly(bridge.to_arrow_device(column)))
+    children = list(device_array.array.children)
+    del column, device_array
+    gc.collect()
+    assert pa.array(children[0]).to_pylist() == list(range(100))
+    del children
+    gc.collect()
+    assert gone() is None
+
+
+def test_children_of_a_device_array_keep_the_source():
+    column, gone = watched(STRUCT)
+    first = bridge.to_arrow_device(column).children[0]
+    del column
+    assert read(first).to_pylist() == list(range(100))
+    del first
+    assert gone() is None
+
+
+def test_exporting_again_and_again_changes_no_reference_count():
+    column = to_plc(STRUCT)
+    data = column.children()[0].data()
+    alone = sys.getrefcount(column)
+    exported = bridge.to_arrow_device(column)
+    before = sys.getrefcount(column), sys.getrefcount(data)
+    for _ in range(100):
+        capsules = exported.__arrow_c_device_array__()
+        assert sys.getrefcount(column) == before[0]
+        pa.array(exported)
+    del capsules
+    assert (sys.getrefcount(column), sys.getrefcount(data)) == before
+    del exported
+    assert sys.getrefcount(column) == alone
+
+
+@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
+def test_an_import_is_released_once_with_its_last_buffer(type_):
+    array = samples.values(type_, samples.MANY, "some")
+    addresses = {buffer.address for buffer in array.buffers() if buffer}
+    producer = Producer(array)
+    column = column_from(producer)
+    assert producer.schema_releases == 1
+    adopted = [span for span in spans(column) if span.ptr in addresses]
+    assert bool(adopted) == (not pa.types.is_null(type_))
+    del column
+    while adopted:
+        gc.collect()
+        assert producer.releases == 0
+        adopted.pop()
+    assert producer.releases == 1
+
+
+@pytest.mark.parametrize("kind", ["table", "column"])
+def test_each_column_keeps_the_whole_batch(kind):
+    producer = Producer(pa.RecordBatch.from_struct_array(STRUCT))
+    imported = bridge.from_arrow_device(producer, to="pylibcudf", kind=kind)
+    last = (imported.columns() if kind == "table" else imported.children())[1]
+    del imported
+    gc.collect()
+    assert producer.releases == 0
+    assert last.size() == 100
+    del last
+    gc.collect()
+    assert producer.releases == 1
+
+
+def test_what_was_only_converted_is_released_at_once():
+    producer = Producer(pa.array([True, False] * 50))
+    column = column_from(producer)
+    assert producer.releases == 1
+    assert read(bridge.to_arrow_device(column)).to_pylist() == [True, False] * 50
+
+
+@pytest.mark.parametrize("converted_first", [True, False])
+def test_a_converted_column_of_a_batch_keeps_its_own_memory_alone(converted_first):
+    """Numbers and strings are borrowed; bools are converted, and outlive the producer."""
+    flags = [True, False] * 50  # no mask, which would be shared
+    arrays = [pa.array(flags), pa.array(range(100)), pa.array(["x"] * 100)]
+    producer = Producer(pa.record_batch(arrays, ["flags", "numbers", "words"]))
+    converted, *shared = bridge.from_arrow_device(producer, to="pylibcudf").columns()
+    if converted_first:
+        own = weakref.ref(converted.data())
+        del converted
+        assert own() is None
+    while shared:
+        assert producer.releases == 0
+        shared.pop()
+    assert producer.releases == 1
+    if not converted_first:
+        assert read(bridge.to_arrow_device(converted)).to_pylist() == flags
+
+
+def test_a_capsule_never_imported_is_released_once():
+    producer = Producer(STRUCT)
+    producer.drop()
+    assert (producer.releases, producer.schema_releases) == (1, 1)
+
+
+def test_a_producer_hears_of_its_release_through_two_borders():
+    producer = Producer(STRUCT)
+    back = read(bridge.to_arrow_device(column_from(producer)))
+    again = column_from(back)
+    del back
+    gc.collect()
+    assert producer.releases == 0
+    del again
+    gc.collect()
+    assert producer.releases == 1
+
+
+def test_an_import_that_fails_halfway_is_released_once():
+    """The first column is adopted when the second turns out to be wrong."""
+
+    def break_second(schema, array):
+        offsets = array.array.children[1].contents.buffers[1]
+        ctypes.c_int32.from_address(offsets + 100 * 4).value = -1
+
+    offsets = pa.py_buffer(bytearray(pa.array(range(101), pa.int32()).buffers()[1].to_pybytes()))
+    text = pa.StringArray.from_buffers(100, offsets, pa.py_buffer(b"x" * 100))
+    batch = pa.record_batch([pa.array(range(100)), text], ["a", "b"])
+    producer = Producer(batch, break_second)
+    assert "'b'" in refused(ValueError, producer, kind="table")
+    assert (producer.releases, producer.schema_releases) == (1, 1)
+
+
+def test_releases_may_come_from_any_thread():
+    """PEERS.md P1."""
+    column, gone = watched(STRUCT)
+    exported = bridge.to_arrow_device(column)
+    producers = [Producer(STRUCT) for _ in range(8)]
+    held = [[pa.array(exported), column_from(producer)] for producer in producers]
+    del column, exported
+    threads = [threading.Thread(target=held[i].clear) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [producer.releases for producer in producers] == [1] * 8
+    assert gone() is None
+
+
+def test_threads_export_and_import_at_once():
+    """PEERS.md P2."""
+    exported = bridge.to_arrow_device(to_plc(STRUCT))
+    expected = read(exported)
+    results = []
+
+    def work():
+        for _ in range(50):
+            column = column_from(pa.array(exported))
+            results.append(pa.array(bridge.to_arrow_device(column)).equals(expected))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 200
+
+
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096
+
+
+@pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly])
+def test_thousands_of_trips_leave_no_memory_behind(wrap):
+    """PEERS.md P1: neither private data nor schemas leak."""
+
+    def trip():
+        batch = pa.RecordBatch.from_struct_array(pa.array(rows))
+        exported = bridge.to_arrow_device(wrap(batch))
+        nanoarrow.device.c_device_array(exported)
+        return pa.record_batch(exported).num_rows
+
+    rows = [{"a": i, "b": str(i), "c": [True, None], "d": {"e": None}} for i in range(100)]
+    for _ in range(100):
+        trip()
+    gc.collect()
+    allocated = pa.total_allocated_bytes()
+    growth = []
+    for _ in range(3):
+        before = resident()
+        for _ in range(2000):
+            assert trip() == 100
+        gc.collect()
+        growth.append(resident() - before)
+    assert pa.total_allocated_bytes() == allocated
+    # A struct leaked on each trip would be a megabyte every time; an allocator's arena is one once.
+    assert min(growth) < 1_000_000

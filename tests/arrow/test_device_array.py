@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`DeviceArray` as a person meets it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import DeviceOnly, SchemaOnly, column_from, nodes, read, struct_of
+
+ARRAY = pa.array([{"0": 1, "1": ["x", None]}, None, {"0": None, "1": []}])
+
+
+@pytest.fixture
+def column():
+    return bridge.to_arrow_device(column_from(ARRAY))
+
+
+@pytest.fixture
+def table():
+    batch = pa.record_batch({"n": [1, None, 3], "text": ["a", "b", None]})
+    return bridge.to_arrow_device(DeviceOnly(batch))
+
+
+def test_where_it_is(column, table):
+    for exported in (column, table):
+        assert exported.device_type is bridge.DeviceType.CPU
+        assert exported.device_id == -1
+    assert [int(kind) for kind in bridge.DeviceType] == [1, 2, 3, 13]
+
+
+def test_numbers(column, table):
+    assert (len(column), column.null_count) == (3, 1)
+    assert (len(table), table.null_count) == (3, 0)
+    assert column.nbytes == sum(buffer.size for buffer in column.buffers())
+
+
+def test_schemas(column, table):
+    assert isinstance(table.schema, pa.Schema)
+    assert table.schema == pa.schema([("n", pa.int64()), ("text", pa.string())])
+    assert isinstance(column.schema, pa.Field)
+    assert column.schema.type == ARRAY.type
+    assert pa.field(SchemaOnly(column)) == column.schema
+
+
+@pytest.mark.parametrize("name", ["device_type", "schema", "null_count", "is_released", "nbytes"])
+def test_what_is_read_only(column, name):
+    with pytest.raises(AttributeError):
+        setattr(column, name, None)
+
+
+def test_buffers_are_named_by_path(column, table):
+    assert [buffer.name for buffer in column.buffers()] == [
+        "validity",
+        "0.validity",
+        "0.data",
+        "1.validity",
+        "1.offsets",
+        "1.[].validity",
+        "1.[].offsets",
+        "1.[].data",
+    ]
+    assert [buffer.name for buffer in table.buffers()] == [
+        "validity",
+        "n.validity",
+        "n.data",
+        "text.validity",
+        "text.offsets",
+        "text.data",
+    ]
+    dictionary = bridge.to_arrow_device(pa.array(["a", "b"]).dictionary_encode())
+    assert [buffer.name for buffer in dictionary.buffers()] == [
+        "validity",
+        "data",
+        "dictionary.validity",
+        "dictionary.offsets",
+        "dictionary.data",
+    ]
+
+
+def test_children_are_device_arrays(column, table):
+    first, second = column.children
+    assert read(first).equals(ARRAY.flatten()[0])
+    assert second.schema.type == pa.list_(pa.string())
+    assert [child.schema.name for child in column.children] == ["0", "1"]
+    assert [child.schema.name for child in table.children] == ["n", "text"]
+    assert read(table.children[1]).to_pylist() == ["a", "b", None]
+    (item,) = second.children
+    assert read(item).to_pylist() == ["x", None]
+    assert bridge.to_arrow_device(pa.array([1])).children == []
+
+
+def test_children_of_extension_types():
+    storage = pa.array([{"a": 1}], pa.struct([("a", pa.int8())]))
+    type_ = pa.opaque(storage.type, "word", "us")
+    exported = bridge.to_arrow_device(pa.ExtensionArray.from_storage(type_, storage))
+    (child,) = exported.children
+    assert read(child).to_pylist() == [1]
+
+
+def test_children_of_slices_show_their_own_rows():
+    base = samples.values(pa.struct([("0", pa.int32())]), samples.MANY, "some")
+    for offset in (8, 9, 64):
+        exported = bridge.to_arrow_device(samples.column_of(base, [(offset, 40)]))
+        parent = read(exported)
+        child = read(exported.children[0])
+        # The child keeps what the parent's offset skips, as in the C struct.
+        _, capsule = exported.__arrow_c_device_array__()
+        skipped = struct_of(capsule).array.offset
+        assert len(child) == len(parent) + skipped
+        assert child.slice(skipped).equals(base.field(0).slice(offset, 40))
+
+
+def test_it_can_be_exported_a_hundred_times(column):
+    results = [pa.array(DeviceOnly(column)) for _ in range(100)]
+    assert all(result.equals(results[0]) for result in results)
+    addresses = {tuple(b.address for b in r.buffers() if b) for r in results}
+    assert len(addresses) == 1
+
+
+def test_null_count_is_unknown_where_nobody_counted():
+    """The nulls of a slice's children would have to be read from the mask."""
+    base = samples.values(pa.struct([("0", pa.int32())]), samples.MANY, "some")
+    child = bridge.to_arrow_device(samples.column_of(base, [(9, 40)])).children[0]
+    assert child.null_count == -1
+
+
+USES = {
+    "export": lambda array: array.__arrow_c_device_array__(),
+    "export to the host": lambda array: pa.array(array),
+    "buffers": lambda array: array.buffers(),
+    "children": lambda array: array.children,
+    "len": len,
+    "null_count": lambda array: array.null_count,
+    "device_type": lambda array: array.device_type,
+    "device_id": lambda array: array.device_id,
+    "nbytes": lambda array: array.nbytes,
+    "an import": lambda array: bridge.from_arrow_device(array, to="pylibcudf"),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_after_release(column, use):
+    column.release()
+    assert column.is_released
+    with pytest.raises(ValueError, match="released"):
+        use(column)
+
+
+def test_what_stays_after_release(column):
+    before = column.schema
+    column.release()
+    assert column.schema == before
+    assert "released" in repr(column)
+    assert "released" in column._repr_html_()
+
+
+def test_a_child_outlives_the_release_of_its_parent(column):
+    child = column.children[0]
+    column.release()
+    assert not child.is_released
+    assert read(child).equals(ARRAY.flatten()[0])
+
+
+def test_repr_names_rows_bytes_and_place(table):
+    text = repr(table)
+    for part in ("3 rows", "2 columns", "CPU", "int64", "string"):
+        assert part in text
+
+
+def test_dictionary_values_are_no_children():
+    exported = bridge.to_arrow_device(pa.array(["a", "b", "a"]).dictionary_encode())
+    assert exported.children == []
+    _, capsule = exported.__arrow_c_device_array__()
+    assert len(nodes(struct_of(capsule).array)) == 2
+
+
+def test_pylibcudf_tables_may_have_no_rows():
+    exported = bridge.to_arrow_device(plc.Table([column_from(pa.array([], pa.int8()))]))
+    assert len(exported) == 0
+    assert exported.nbytes == 0

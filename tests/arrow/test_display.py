@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import dataclass, field
+from enum import IntEnum
+from html.parser import HTMLParser
+
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.arrow import display
+
+
+class Kind(IntEnum):
+    CPU = 1
+    CUDA = 2
+
+
+@dataclass
+class Buffer:
+    zero_copy: bool = True
+
+
+@dataclass
+class Fake:
+    """Shaped like a device array."""
+
+    schema: object
+    rows: int = 3
+    null_count: int = 0
+    nbytes: int = 24
+    children: list = field(default_factory=list)
+    own: list = field(default_factory=lambda: [Buffer()])
+    device_type: Kind = Kind.CPU
+    device_id: int = -1
+    is_released: bool = False
+
+    def __len__(self):
+        return self.rows
+
+    def buffers(self):
+        return self.own + [b for child in self.children for b in child.buffers()]
+
+
+def column(name, kind=None, **more):
+    return Fake(pa.field(name, kind or pa.int64()), **more)
+
+
+def table(*columns, **more):
+    return Fake(pa.schema([c.schema for c in columns]), children=list(columns), **more)
+
+
+def test_a_table():
+    shown = display.text(
+        table(
+            column("id"),
+            column("flag", pa.bool_(), null_count=1, nbytes=1, own=[Buffer(), Buffer(False)]),
+            column("city", pa.dictionary(pa.int8(), pa.string(), ordered=True), null_count=-1),
+            nbytes=12_345,
+            device_type=Kind.CUDA,
+            device_id=1,
+        )
+    ).splitlines()
+    assert shown[0] == "DeviceArray, table of 3 rows x 3 columns, 12.3 kB on CUDA 1"
+    assert [line.split(maxsplit=1)[0] for line in shown[1:]] == ["id", "flag", "city"]
+    assert shown[1].split() == ["id", "int64", "0", "nulls", "24", "B", "zero-copy"]
+    assert shown[2].split() == ["flag", "bool", "1", "nulls", "1", "B", "converted"]
+    assert "dictionary<string, int8, ordered>" in shown[3]
+    assert "? nulls" in shown[3]
+
+
+def test_columns_are_aligned():
+    lines = display.text(table(column("a"), column("a long name", null_count=1000))).splitlines()[
+        1:
+    ]
+    assert len({line.index("int64") for line in lines}) == 1
+
+
+def test_a_column_and_its_children():
+    inner = column("y", pa.int8())
+    outer = column("x", pa.struct([inner.schema]), children=[inner])
+    shown = display.text(column("item", pa.list_(outer.schema), rows=1, children=[outer]))
+    lines = shown.splitlines()
+    assert lines[0] == "DeviceArray, column of 1 row, 24 B on CPU"
+    assert [len(line) - len(line.lstrip()) for line in lines[1:]] == [2, 4, 6]
+    assert [line.split()[:2] for line in lines[1:]] == [
+        ["item", "list"], ["x", "struct"], ["y", "int8"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("show", [display.text, display.html])
+@pytest.mark.parametrize(
+    ("columns", "note"),
+    [(20, None), (21, "... and 1 more column"), (1000, "... and 980 more columns")],
+)
+def test_long_tables_are_cut(show, columns, note):
+    shown = show(table(*(column(f"c{i}") for i in range(columns))))
+    assert "c19" in shown
+    assert "c20" not in shown
+    assert ("... and" in shown) == (note is not None)
+    if note:
+        assert note in shown
+
+
+def test_long_columns_are_cut():
+    children = [column(f"c{i}") for i in range(50)]
+    kind = pa.struct([child.schema for child in children])
+    shown = display.text(column("s", kind, children=children)).splitlines()
+    assert shown[-1].strip() == "..."
+    assert len(shown) <= 22
+
+
+def test_only_what_is_shown_is_asked_for():
+    class Untouchable(Fake):
+        def buffers(self):
+            raise AssertionError("off the screen")
+
+    far = Untouchable(pa.field("far", pa.int8()))
+    assert "far" not in display.text(table(*(column(f"c{i}") for i in range(30)), far))
+
+
+def test_no_columns():
+    assert display.text(table(rows=0, nbytes=0)) == (
+        "DeviceArray, table of 0 rows x 0 columns, 0 B on CPU"
+    )
+    assert "<table>" in display.html(table(rows=0))
+
+
+@pytest.mark.parametrize("show", [display.text, display.html])
+def test_released(show):
+    class Gone:
+        is_released = True
+
+    assert "released" in show(Gone())
+
+
+class Parser(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+        self.data = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        assert all(name in ("style", "colspan") for name, _ in attributes)
+
+    def handle_data(self, data):
+        self.data.append(data)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "</table>", "'"],
+)
+def test_names_are_escaped_in_html(name):
+    parser = Parser()
+    kind = pa.struct([(name, pa.int8())])
+    parser.feed(display.html(table(column(name, kind, children=[column(name)]))))
+    assert set(parser.tags) == {"div", "b", "table", "thead", "tbody", "tr", "th", "td"}
+    assert parser.data.count(name) == 2
+
+
+def test_html_cells_match_the_headings():
+    parser = Parser()
+    parser.feed(display.html(table(column("a"), column("b"))))
+    assert parser.tags.count("th") == len(display.HEADINGS)
+    assert parser.tags.count("td") == 2 * len(display.HEADINGS)
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    shown = display.text(table(column("a\x1b[2J\nb")))
+    assert "\x1b" not in shown
+    assert "a\\x1b[2J\\nb" in shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_999, "1.0 MB"),
+        (10**9, "1.0 GB"), (2 * 10**12, "2.0 TB"),
+    ],
+)  # fmt: skip
+def test_sizes(count, shown):
+    assert display.size(count) == shown

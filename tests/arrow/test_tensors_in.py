@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of others as columns: NumPy's, pyarrow's, and those of a producer that breaks rules."""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudf_arrow_bridge as bridge
+from testing.peers import dlpack
+from testing.peers.arrays import _get_name, _new_capsule, read
+from testing.peers.dlpack import Interface, Producer
+
+settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=5000)
+settings.load_profile(os.getenv("HYPOTHESIS_PROFILE", "ci" if os.getenv("CI") else "default"))
+
+NUMBERS = [
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float32",
+    "float64",
+]
+DOORS = {
+    "DLPack": lambda array, **how: bridge.from_dlpack(array, to="pylibcudf", **how),
+    "old DLPack": lambda array, **how: bridge.from_dlpack(
+        Producer(array, versioned=False), to="pylibcudf", **how
+    ),
+    "interface": lambda array, **how: bridge.from_cuda_array_interface(
+        Interface(array), to="pylibcudf", **how
+    ),
+}
+all_doors = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+def rows(obj):
+    """What pyarrow reads of a column or table."""
+    found = read(bridge.to_arrow_device(obj))
+    if pa.types.is_struct(found.type):
+        return [list(row.values()) for row in found.to_pylist()]
+    return found.to_pylist()
+
+
+@all_doors
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+def test_columns_are_adopted(door, dtype):
+    array = dlpack.values(100, dtype)
+    column = door(array)
+    assert isinstance(column, plc.Column)
+    assert column.data().ptr == array.ctypes.data
+    found = read(bridge.to_arrow_device(column))
+    assert found.type == pa.from_numpy_dtype(array.dtype)
+    assert found.to_pylist() == array.tolist()
+
+
+@all_doors
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["int16", "float64", "bool"])
+def test_tables_of_both_orders(door, order, dtype):
+    array = np.array(dlpack.values(12, dtype).reshape(4, 3), order=order)
+    table = door(array)
+    assert isinstance(table, plc.Table)
+    assert rows(table) == array.tolist()
+    addresses = [column.data().ptr for column in table.columns()]
+    shared = [array[:, i].ctypes.data for i in range(3)]
+    assert (addresses == shared) == (order == "F")
+
+
+@st.composite
+def strided_arrays(draw):
+    """Slices of arrays, backwards and with steps, and broadcasts of them."""
+    dtype = np.dtype(draw(st.sampled_from([*NUMBERS, "bool"])))
+    shape = draw(st.lists(st.integers(0, 12), min_size=1, max_size=2))
+    whole = dlpack.values(int(np.prod(shape)), dtype, draw(st.integers(0, 99))).reshape(shape)
+    if draw(st.booleans()):
+        whole = np.asfortranarray(whole)
+    steps = st.sampled_from([1, 1, 2, 3, -1, -2])
+    part = whole[tuple(slice(draw(st.integers(0, 3)), None, draw(steps)) for _ in shape)]
+    if draw(st.booleans()):
+        part = part.T
+    if draw(st.integers(0, 4)) == 0 and part.ndim == 1:
+        part = np.broadcast_to(part, (draw(st.integers(0, 3)), *part.shape))
+    return part
+
+
+@settings(parent=settings())
+@given(strided_arrays(), st.sampled_from(sorted(DOORS)), st.sampled_from([None, True]))
+def test_any_strides(array, door, copy):
+    result = DOORS[door](array, copy=copy)
+    assert rows(result) == array.tolist()
+    if isinstance(result, plc.Table):
+        assert (result.num_rows(), result.num_columns()) == array.shape
+    back = bridge.to_arrow_device(result)
+    if array.dtype.kind != "b" and 0 not in array.shape[1:]:
+        assert np.array_equal(np.from_dlpack(back), array)
+
+
+@all_doors
+def test_copies(door):
+    array = np.arange(10)
+    assert door(array, copy=True).data().ptr != array.ctypes.data
+    assert door(array, copy=False).data().ptr == array.ctypes.data
+    assert rows(door(array[::-1])) == array[::-1].tolist()
+    with pytest.raises(ValueError, match="no copy is allowed"):
+        door(array[::-1], copy=False)
+    with pytest.raises(ValueError, match="no copy is allowed"):
+        door(array.reshape(5, 2), copy=False)
+
+
+def test_crooked_memory_is_copied():
+    array = np.frombuffer(bytearray(8 * 5 + 1), "int64", offset=1, count=5)
+    assert rows(bridge.from_dlpack(Producer(array), to="pylibcudf")) == [0] * 5
+    with pytest.raises(ValueError, match="crooked"):
+        bridge.from_dlpack(Producer(array), to="pylibcudf", copy=False)
+
+
+def test_pyarrow_is_a_producer():
+    array = pa.array([1, 2, 3], pa.uint16()).slice(1)
+    column = bridge.from_dlpack(array, to="pylibcudf")
+    assert rows(column) == [2, 3]
+    assert column.data().ptr == array.buffers()[1].address + 2
+
+
+def test_frames_have_numbered_columns():
+    import cudf
+
+    array = np.asfortranarray(np.arange(6.0).reshape(3, 2))
+    frame = bridge.from_dlpack(array)
+    assert isinstance(frame, cudf.DataFrame)
+    assert list(frame.columns) == [0, 1]
+    assert np.array_equal(np.from_dlpack(bridge.to_arrow_device(frame)), array)
+    series = bridge.from_dlpack(array[:, 1])
+    assert isinstance(series, cudf.Series)
+    assert (series.name, series.dtype) == (None, np.dtype("float64"))
+    assert bridge.from_dlpack(np.array([True])).dtype == np.dtype("bool")
+    assert bridge.from_cuda_array_interface(Interface(array)).shape == (3, 2)
+
+
+def test_our_own_buffers_come_back():
+    exported = bridge.to_arrow_device(pa.array(["ab", "c"]))
+    column = bridge.from_dlpack(exported.buffer("offsets"), to="pylibcudf")
+    assert rows(column) == [0, 2, 3]
+
+
+def test_what_a_producer_is_asked():
+    new = Producer(np.arange(3))
+    bridge.from_dlpack(new)
+    assert new.asked == {"max_version": (1, 0)}
+    never = Producer(np.arange(3))
+    bridge.from_dlpack(never, copy=False)
+    assert never.asked == {"max_version": (1, 0), "copy": False}
+
+
+class Old(Producer):
+    """Knows no keyword but the first."""
+
+    def __dlpack__(self, stream=None):
+        return super().__dlpack__(stream=stream)
+
+
+def test_producers_from_before_dlpack_1():
+    old = Old(np.arange(3), versioned=False)
+    assert rows(bridge.from_dlpack(old, to="pylibcudf")) == [0, 1, 2]
+    assert old.asked == {"stream": None}
+
+
+def test_bare_capsules():
+    assert rows(bridge.from_dlpack(Producer(np.arange(3)).capsule(), to="pylibcudf")) == [0, 1, 2]
+
+
+VERSIONS = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "old"])
+
+
+@VERSIONS
+def test_a_deleter_runs_once_at_the_end(versioned):
+    producer = Producer(np.asfortranarray(np.arange(6).reshape(3, 2)), versioned=versioned)
+    capsule = producer.capsule()
+    table = bridge.from_dlpack(capsule, to="pylibcudf")
+    assert _get_name(capsule) == (b"used_dltensor_versioned" if versioned else b"used_dltensor")
+    first = table.columns()[0]
+    exported = bridge.to_arrow_device(first)
+    del table, first, capsule
+    gc.collect()
+    assert producer.deleted == 0
+    exported.release()
+    assert producer.deleted == 1
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_what_was_copied_is_let_go_at_once(copy):
+    producer = Producer(np.arange(6).reshape(3, 2))
+    table = bridge.from_dlpack(producer, to="pylibcudf", copy=copy)
+    assert producer.deleted == 1
+    assert rows(table) == [[0, 1], [2, 3], [4, 5]]
+
+
+@VERSIONS
+def test_no_deleter_is_fine(versioned):
+    def edit(struct):
+        struct.deleter = None
+
+    producer = Producer(np.arange(3), edit, versioned)
+    assert rows(bridge.from_dlpack(producer, to="pylibcudf")) == [0, 1, 2]
+
+
+def test_a_version_that_we_do_not_know():
+    """Nothing but the deleter may be touched of such a struct."""
+
+    def edit(struct):
+        struct.major, struct.dl_tensor.ndim = 2, -1
+
+    producer = Producer(np.arange(3), edit)
+    with pytest.raises(ValueError, match=r"DLPack 2\.0 found"):
+        bridge.from_dlpack(producer)
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def tensor(**members):
+    def edit(struct):
+        for name, value in members.items():
+            setattr(struct.dl_tensor, name, value)
+
+    return edit
+
+
+def extents(*shape):
+    def edit(struct):
+        for i, extent in enumerate(shape):
+            struct.dl_tensor.shape[i] = extent
+
+    return edit
+
+
+def strides(*steps):
+    def edit(struct):
+        for i, step in enumerate(steps):
+            struct.dl_tensor.strides[i] = step
+
+    return edit
+
+
+HOSTILE = {
+    "no dimensions": (tensor(ndim=0), ValueError, "0 dimensions"),
+    "three dimensions": (tensor(ndim=3), ValueError, "3 dimensions"),
+    "negative dimensions": (tensor(ndim=-1), ValueError, "-1 dimensions"),
+    "many dimensions": (tensor(ndim=2**31 - 1), ValueError, "2147483647 dimensions"),
+    "no shape": (tensor(shape=None), ValueError, "without a shape"),
+    "negative rows": (extents(-1), ValueError, "-1 elements"),
+    "negative columns": (extents(3, -5), ValueError, "-5 elements"),
+    "many rows": (extents(2**31 - 1), OverflowError, "2147483647 rows"),
+    "very many rows": (extents(2**63 - 1, 2**63 - 1), (OverflowError, ValueError), "found"),
+    "overflowing strides": (strides(2**62, 2**62), ValueError, "overflow"),
+    "the lowest stride": (strides(-(2**63), 1), ValueError, "overflow"),
+    "no memory": (tensor(data=None), ValueError, "without memory"),
+    "lanes": (tensor(lanes=4), TypeError, "4 lanes"),
+    "no lanes": (tensor(lanes=0), TypeError, "0 lanes"),
+    "odd bits": (tensor(bits=7), TypeError, "code 0 and 7 bits"),
+    "no bits": (tensor(bits=0), TypeError, "0 bits"),
+    "long doubles": (tensor(code=dlpack.FLOAT, bits=128), TypeError, "128 bits"),
+    "bfloat16": (tensor(code=dlpack.BFLOAT, bits=16), TypeError, "code 4"),
+    "complex": (tensor(code=dlpack.COMPLEX, bits=64), TypeError, "code 5"),
+    "wide bools": (tensor(code=dlpack.BOOL, bits=32), TypeError, "code 6 and 32 bits"),
+    "an unknown code": (tensor(code=99), TypeError, "code 99"),
+    "ROCm": (tensor(device_type=10), ValueError, "device type 10"),
+    "no device": (tensor(device_type=0), ValueError, "device type 0"),
+    "CUDA": (tensor(device_type=2, device_id=7), ValueError, "CUDA device"),
+}
+
+
+@VERSIONS
+@pytest.mark.parametrize(("edit", "error", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_tensors(edit, error, message, versioned):
+    producer = Producer(np.arange(6).reshape(3, 2), edit, versioned)
+    with pytest.raises(error, match=message):
+        bridge.from_dlpack(producer.capsule(), to="pylibcudf")
+    # What was not taken is deleted by its capsule, what was by us.
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def test_missing_strides_mean_row_major():
+    producer = Producer(np.arange(6).reshape(3, 2), tensor(strides=None), versioned=False)
+    assert rows(bridge.from_dlpack(producer, to="pylibcudf")) == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_byte_offsets_count():
+    def edit(struct):
+        struct.dl_tensor.byte_offset, struct.dl_tensor.shape[0] = 16, 4
+
+    producer = Producer(np.arange(6), edit)
+    assert rows(bridge.from_dlpack(producer, to="pylibcudf")) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_half_floats_are_widened(step):
+    array = np.arange(6, dtype="float16")[::step]
+    producer = Producer(array)
+    column = bridge.from_dlpack(producer, to="pylibcudf")
+    assert column.type().id() == plc.TypeId.FLOAT32
+    assert rows(column) == array.tolist()
+    assert producer.deleted == 1
+    with pytest.raises(ValueError, match="no copy is allowed"):
+        bridge.from_dlpack(array, copy=False)
+
+
+def test_a_capsule_is_used_once():
+    producer = Producer(np.arange(3))
+    capsule = producer.capsule()
+    kept = bridge.from_dlpack(capsule, to="pylibcudf")
+    with pytest.raises(ValueError, match="nobody has taken yet"):
+        bridge.from_dlpack(Handing(capsule))
+    with pytest.raises(TypeError, match="__dlpack__"):
+        bridge.from_dlpack(capsule)
+    assert producer.deleted == 0
+    del kept
+    gc.collect()
+    assert producer.deleted == 1
+
+
+class Handing:
+    """Hands out what it was given."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack_device__(self):
+        return dlpack.CPU
+
+    def __dlpack__(self, **arguments):
+        return self._capsule
+
+
+@pytest.mark.parametrize("name", [b"dltensor_versioned2", b"tensor", None])
+def test_capsules_of_other_names(name):
+    memory = np.zeros(100, "uint8")
+    with pytest.raises(ValueError, match="expected"):
+        bridge.from_dlpack(Handing(_new_capsule(memory.ctypes.data, name, None)))
+    with pytest.raises(ValueError, match="expected"):
+        bridge.from_dlpack(Handing("no capsule"))
+
+
+def test_objects_without_a_protocol():
+    with pytest.raises(TypeError, match="an object of type list found"):
+        bridge.from_dlpack([1, 2])
+    with pytest.raises(TypeError, match="__cuda_array_interface__ expected"):
+        bridge.from_cuda_array_interface(np.arange(3))
+
+
+def test_unknown_targets_take_nothing():
+    producer = Producer(np.arange(3))
+    with pytest.raises(ValueError, match="to='numpy' found"):
+        bridge.from_dlpack(producer, to="numpy")
+    with pytest.raises(ValueError, match="to='numpy' found"):
+        bridge.from_cuda_array_interface(Interface(np.arange(3)), to="numpy")
+    assert producer.asked is None
+
+
+INTERFACES = {
+    "a mask": ({"mask": np.ones(4)}, TypeError, "mask"),
+    "big-endian": ({"typestr": ">i8"}, TypeError, "little-endian"),
+    "text": ({"typestr": "<U2"}, TypeError, "numbers or bools"),
+    "complex": ({"typestr": "<c16"}, TypeError, "numbers or bools"),
+    "no size": ({"typestr": "<i"}, TypeError, "numbers or bools"),
+    "a size of 0": ({"typestr": "<i0"}, TypeError, "numbers or bools"),
+    "odd sizes": ({"typestr": "<i3"}, TypeError, "24 bits"),
+    "crooked strides": ({"strides": (12,)}, ValueError, "multiples of 8"),
+    "stream 0": ({"stream": 0}, ValueError, "ambiguous"),
+    "no memory": ({"data": (0, False)}, ValueError, "without memory"),
+    "few strides": ({"strides": ()}, ValueError, "1 dimensions and 0 strides"),
+    "no dimensions": ({"shape": ()}, ValueError, "0 dimensions"),
+    "negative": ({"shape": (-4,)}, ValueError, "-4 elements"),
+}
+
+
+@pytest.mark.parametrize(("edits", "error", "message"), INTERFACES.values(), ids=INTERFACES)
+def test_hostile_interfaces(edits, error, message):
+    obj = Interface(np.arange(4), **edits)
+    gone = weakref.ref(obj)
+    with pytest.raises(error, match=message):
+        bridge.from_cuda_array_interface(obj)
+    del obj
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_interface_keeps_its_object():
+    obj = Interface(np.arange(4))
+    gone = weakref.ref(obj)
+    column = bridge.from_cuda_array_interface(obj, to="pylibcudf")
+    del obj
+    gc.collect()
+    assert gone() is not None
+    assert rows(column) == [0, 1, 2, 3]
+    del column
+    gc.collect()
+    assert gone() is None

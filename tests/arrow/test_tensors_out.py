@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports as tensors, read by NumPy and by the letter of the protocols."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import to_plc
+from testing.owners import Source
+from testing.peers import dlpack
+from testing.peers.arrays import _get_name, column_from
+
+NUMBERS = [
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float32",
+    "float64",
+]
+
+
+def export(array, offset=0, size=None):
+    """A host column over pyarrow's memory, sliced, exported."""
+    return bridge.to_arrow_device(to_plc(array.slice(offset, size)))
+
+
+def table_of(arrays):
+    return bridge.to_arrow_device(plc.Table([to_plc(array) for array in arrays]))
+
+
+def address_of(exported, name="data"):
+    return next(b.address for b in exported.buffers() if b.name == name)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("read", [np.from_dlpack, np.asarray], ids=["from_dlpack", "asarray"])
+def test_numbers_are_shared(dtype, read):
+    expected = dlpack.values(100, dtype)
+    exported = export(pa.array(expected))
+    found = read(exported)
+    assert found.dtype == expected.dtype
+    assert np.array_equal(found, expected)
+    assert found.ctypes.data == address_of(exported)
+    assert not found.flags.writeable
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, 0), (100, 0), (1, 3), (9, 60), (63, 37)])
+def test_slices_are_shared(offset, size):
+    array = pa.array(np.arange(100, dtype="int16"))
+    found = np.from_dlpack(export(array, offset, size))
+    assert found.tolist() == list(range(offset, offset + size))
+    if size:
+        assert found.ctypes.data == array.buffers()[1].address + 2 * offset
+
+
+@pytest.mark.parametrize("offset", [0, 3, 8, 33])
+def test_a_mask_without_nulls_is_none(offset):
+    """An offset within a byte stays in the struct, and rows elsewhere may be null."""
+    array = pa.array([None, *range(99)], pa.int64())
+    column = to_plc(array)
+    part = plc.Column(
+        column.type(), 50, column.data(), column.null_mask(), 0, offset + 1, column.children()
+    )
+    exported = bridge.to_arrow_device(part)
+    assert np.from_dlpack(exported).tolist() == list(range(offset, offset + 50))
+
+
+def test_uncounted_nulls_are_counted():
+    """Of a struct's child that is sliced, nobody has counted the nulls."""
+    base = pa.StructArray.from_arrays([pa.array([None, *range(99)], pa.int32())], ["0"])
+    without = bridge.to_arrow_device(samples.column_of(base, [(9, 40)])).children[0]
+    assert without.null_count == -1
+    assert np.from_dlpack(without)[-1] == 47
+    nulls = bridge.to_arrow_device(samples.column_of(base, [(0, 40)])).children[0]
+    with pytest.raises(BufferError, match="1 nulls found"):
+        np.from_dlpack(nulls)
+
+
+REFUSED = {
+    "bools": (pa.array([True, False]), "'bool' found, .* bits"),
+    "strings": (pa.array(["a"]), "'string' found"),
+    "timestamps": (pa.array([1], pa.timestamp("ns")), "'timestamp.ns.' found"),
+    "durations": (pa.array([1], pa.duration("s")), "'duration.s.' found"),
+    "decimals": (pa.array([1], pa.decimal128(9, 2)), "'decimal128' found"),
+    "lists": (pa.array([[1]]), "'list' found"),
+    "dictionaries": (pa.array([1, 1]).dictionary_encode(), "'dictionary' found"),
+    "no type": (pa.nulls(3), "'null' found"),
+    "nulls": (pa.array([1, None]), "1 nulls found, none expected"),
+    "nulls of a field": (pa.array([{"0": 1}, {"0": None}]), "column '0': 1 nulls found"),
+    "several types": (pa.array([{"0": 1, "1": 1.0}]), "column '1': float64 found, int64 expected"),
+    "text in a table": (pa.array([{"0": 1, "1": "x"}]), "column '1': .*'string' found"),
+    "null rows": (pa.array([{"0": 1}, None]), "1 nulls found"),
+    "no columns": (pa.array([{}]), "no columns found"),
+}
+
+
+@pytest.mark.parametrize(("array", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_tensor_says_why(array, message):
+    exported = export(array)
+    with pytest.raises(BufferError, match=message):
+        exported.__dlpack__()
+    with pytest.raises(BufferError, match=message):
+        np.asarray(exported)
+    assert len(exported) == len(array)
+
+
+def matrix(order, shape=(4, 3), dtype="float64"):
+    return np.array(dlpack.values(shape[0] * shape[1], dtype).reshape(shape), order=order)
+
+
+def test_a_matrix_comes_back_as_itself():
+    expected = matrix("F")
+    table = bridge.from_dlpack(expected, to="pylibcudf")
+    found = np.from_dlpack(bridge.to_arrow_device(table))
+    assert np.array_equal(found, expected)
+    assert found.ctypes.data == expected.ctypes.data
+    assert found.strides == expected.strides
+
+
+def test_columns_far_apart_are_copied_together():
+    arrays = [pa.array(np.arange(5) + 10 * i) for i in range(3)]
+    exported = table_of(arrays)
+    capsule = exported.__dlpack__(max_version=(1, 0))
+    assert dlpack.struct_of(capsule).flags == dlpack.IS_COPIED
+    found = np.from_dlpack(exported)
+    assert found.T.tolist() == [array.to_pylist() for array in arrays]
+    assert found.flags.f_contiguous
+    assert found.flags.writeable
+    with pytest.raises(BufferError, match="copy"):
+        exported.__dlpack__(copy=False)
+
+
+def test_rows_of_a_sliced_struct():
+    whole = pa.StructArray.from_arrays(
+        [pa.array(np.arange(50, dtype="uint8") + i) for i in (0, 100)],
+        ["0", "1"],
+        mask=pa.array([True] + [False] * 49),
+    )
+    found = np.from_dlpack(export(whole, 11, 20))
+    assert found.T.tolist() == [list(range(11, 31)), list(range(111, 131))]
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (1, 2), (3, 1)])
+def test_small_tables(shape):
+    arrays = [pa.array(np.arange(shape[0]) + i) for i in range(shape[1])]
+    found = np.from_dlpack(table_of(arrays))
+    assert found.shape == shape
+    assert found.T.tolist() == [array.to_pylist() for array in arrays]
+
+
+@pytest.mark.parametrize("make", [lambda: export(pa.array([1, 2])), lambda: table_of(
+    [pa.array([1, 2]), pa.array([3, 4])]
+)], ids=["column", "table"])  # fmt: skip
+def test_a_copy_that_is_asked_for(make):
+    exported = make()
+    capsule = exported.__dlpack__(copy=True, max_version=(1, 2))
+    struct = dlpack.struct_of(capsule)
+    assert struct.flags == dlpack.IS_COPIED
+    assert struct.dl_tensor.data not in {b.address for b in exported.buffers()}
+    found = np.from_dlpack(exported, copy=True)
+    found[...] = -1
+    assert (np.from_dlpack(exported) > 0).all()
+
+
+VERSIONS = {
+    "none": (None, b"dltensor"),
+    "0.8": ((0, 8), b"dltensor"),
+    "1.0": ((1, 0), b"dltensor_versioned"),
+    "1.3": ((1, 3), b"dltensor_versioned"),
+    "2.0": ((2, 0), b"dltensor_versioned"),
+}
+
+
+@pytest.mark.parametrize(("version", "name"), VERSIONS.values(), ids=VERSIONS)
+def test_structs_by_the_letter(version, name):
+    exported = export(pa.array(np.arange(7, dtype="uint16")))
+    capsule = exported.__dlpack__(max_version=version)
+    assert _get_name(capsule) == name
+    struct = dlpack.struct_of(capsule)
+    tensor = struct.dl_tensor
+    assert (tensor.device_type, tensor.device_id) == dlpack.CPU
+    assert (tensor.code, tensor.bits, tensor.lanes) == (dlpack.UINT, 16, 1)
+    assert (tensor.ndim, tensor.shape[0], tensor.strides[0]) == (1, 7, 1)
+    assert tensor.data + tensor.byte_offset == address_of(exported)
+    if name == b"dltensor_versioned":
+        assert (struct.major, struct.flags) == (1, dlpack.READ_ONLY)
+
+
+def test_no_elements_have_no_address():
+    capsule = export(pa.array([], pa.int8())).__dlpack__()
+    tensor = dlpack.struct_of(capsule).dl_tensor
+    assert tensor.data is None
+    assert tensor.shape[0] == 0
+
+
+def test_the_device_of_host_memory():
+    exported = export(pa.array([1]))
+    assert exported.__dlpack_device__() == dlpack.CPU
+    assert np.from_dlpack(exported, device="cpu").tolist() == [1]
+    assert exported.__dlpack__(dl_device=(bridge.DeviceType.CPU, 0))
+    for place in [(2, 0), (1, 1), (13, 0)]:
+        with pytest.raises(BufferError, match="dl_device"):
+            exported.__dlpack__(dl_device=place)
+
+
+@pytest.mark.parametrize("stream", [-1, 0, 1, 2])
+def test_host_memory_takes_no_stream(stream):
+    with pytest.raises(ValueError, match="None expected"):
+        export(pa.array([1])).__dlpack__(stream=stream)
+
+
+def test_host_memory_has_no_cuda_array_interface():
+    exported = export(pa.array([1]))
+    assert not hasattr(exported, "__cuda_array_interface__")
+    assert not hasattr(exported.buffer("data"), "__cuda_array_interface__")
+
+
+def test_arrays_of_other_types():
+    exported = export(pa.array([1, 2]))
+    assert np.asarray(exported, "float32").dtype == "float32"
+    assert np.array(exported).flags.writeable
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(exported, "float32", copy=False)
+
+
+@pytest.mark.parametrize("spent", [True, False], ids=["taken", "left"])
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_a_tensor_keeps_the_memory(version, spent):
+    plain = to_plc(pa.array([1, 2, 3]))
+    column = Source(plain.type(), plain.size(), plain.data(), None, 0, 0, [])
+    gone = weakref.ref(column)
+    exported = bridge.to_arrow_device(column)
+    kept = exported.__dlpack__(max_version=version)
+    if spent:
+        capsule = kept
+        kept = np.from_dlpack(Taken(capsule))
+        del capsule
+    exported.release()
+    del plain, column, exported
+    gc.collect()
+    assert gone() is not None
+    if spent:
+        assert kept.tolist() == [1, 2, 3]
+    del kept
+    gc.collect()
+    assert gone() is None
+
+
+class Taken:
+    """Hands out a capsule that was asked for before."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack_device__(self):
+        return dlpack.CPU
+
+    def __dlpack__(self, **arguments):
+        return self._capsule
+
+
+USES = {
+    "__dlpack__": lambda array: array.__dlpack__(),
+    "__dlpack_device__": lambda array: array.__dlpack_device__(),
+    "__array__": np.asarray,
+    "__cuda_array_interface__": lambda array: array.__cuda_array_interface__,
+    "buffer": lambda array: array.buffer("data"),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_after_release(use):
+    exported = export(pa.array([1]))
+    exported.release()
+    with pytest.raises(ValueError, match="released"):
+        use(exported)
+
+
+BUFFERS = {
+    "strings": (pa.array(["ab", None, "c"]), {
+        "validity": ("uint8", [5]),
+        "offsets": ("int32", [0, 2, 2, 3]),
+        "data": ("uint8", [97, 98, 99]),
+    }),
+    "large strings": (pa.array(["ab"], pa.large_string()), {"offsets": ("int64", [0, 2])}),
+    "lists": (pa.array([[1, 2], [3]]), {
+        "offsets": ("int32", [0, 2, 3]),
+        "[].data": ("int64", [1, 2, 3]),
+    }),
+    "structs": (pa.array([{"0": 1}, {"0": None}]), {"0.validity": ("uint8", [1])}),
+    "bools": (pa.array([True, False, True]), {"data": ("uint8", [5])}),
+    "timestamps": (pa.array([7, None], pa.timestamp("us")), {"validity": ("uint8", [1])}),
+    "dates": (pa.array([7, 8], pa.date32()), {"data": ("int32", [7, 8])}),
+    "durations": (pa.array([7], pa.duration("ms")), {"data": ("int64", [7])}),
+    "dictionaries": (
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        {"data": ("int32", [0, 1, 0]), "dictionary.data": ("uint8", [97, 98])},
+    ),
+    "decimals": (pa.array([3], pa.decimal64(5, 0)), {"data": ("int64", [3])}),
+    "absent masks": (pa.array([1]), {"validity": ("uint8", [])}),
+    "extensions": (
+        pa.ExtensionArray.from_storage(pa.opaque(pa.int8(), "w", "us"), pa.array([4], pa.int8())),
+        {"data": ("int8", [4])},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("array", "expected"), BUFFERS.values(), ids=BUFFERS)
+def test_single_buffers(array, expected):
+    exported = export(array)
+    for name, (dtype, elements) in expected.items():
+        buffer = exported.buffer(name)
+        found = np.from_dlpack(buffer)
+        assert found.dtype == dtype
+        assert found.tolist() == elements
+        assert np.asarray(buffer).tolist() == elements
+        assert name in repr(buffer)
+        if elements:
+            assert found.ctypes.data == address_of(exported, name)
+
+
+def test_buffers_that_are_no_tensors():
+    exported = export(pa.array([1], pa.decimal128(9, 2)))
+    with pytest.raises(BufferError, match=r"'decimal128' found, .*64 bits"):
+        np.from_dlpack(exported.buffer("data"))
+    with pytest.raises(BufferError, match="copy=True"):
+        exported.buffer("validity").__dlpack__(copy=True)
+
+
+def test_buffers_by_their_names():
+    exported = export(pa.array([{"0": "a"}]))
+    with pytest.raises(KeyError, match="0 buffers named 'data' found among"):
+        exported.buffer("data")
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+    with pytest.raises(KeyError, match="2 buffers named"):
+        bridge.to_arrow_device(twice).buffer("x.data")
+
+
+def test_a_buffer_outlives_its_array():
+    exported = export(pa.array(["ab", "c"]))
+    offsets = exported.buffer("offsets")
+    exported.release()
+    del exported
+    gc.collect()
+    assert np.from_dlpack(offsets).tolist() == [0, 2, 3]
+
+
+def test_frames_and_children():
+    frame = bridge.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
+    exported = bridge.to_arrow_device(frame)
+    assert np.from_dlpack(exported.children[0]).tolist() == [1, 2]
+    column = column_from(exported)
+    assert np.asarray(bridge.to_arrow_device(column.children()[0])).tolist() == [1, 2]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from cudf_arrow_bridge.__main__ import main
+from cudf_arrow_bridge.arrow.types import describe
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
+
+
+def inspected(path, capsys):
+    assert main(["inspect", "--json", str(path)]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json(capsys):
+    document = inspected(SAMPLE, capsys)
+    schema = pq.read_schema(SAMPLE)
+    assert document["format"] == "parquet"
+    assert document["rows"] == pq.read_metadata(SAMPLE).num_rows
+    assert [c["name"] for c in document["columns"]] == schema.names
+    for column, field in zip(document["columns"], schema, strict=True):
+        assert column["arrow_type"] == str(field.type)
+        fate = describe(field.type)
+        assert (column["cudf_type"], column["crossing"]) == (fate.cudf_type, fate.how)
+
+
+def test_table(capsys):
+    assert main(["inspect", str(SAMPLE)]) == 0
+    out = capsys.readouterr().out
+    assert "1,614 rows" in out
+    for field in pq.read_schema(SAMPLE):
+        assert field.name in out
+
+
+def test_unsupported_types_give_a_reason(tmp_path, capsys):
+    schema = pa.schema([("wide", pa.decimal256(50, 2)), ("fine", pa.int8())])
+    with pa.ipc.new_file(tmp_path / "t", schema):
+        pass
+    document = inspected(tmp_path / "t", capsys)
+    assert document["rows"] is None
+    wide, fine = document["columns"]
+    assert wide["crossing"] == "unsupported"
+    assert wide["note"]
+    assert fine["crossing"] == "zero-copy"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow-stream"])
+def test_the_data_is_not_read(kind, tmp_path, capsys):
+    """Overwrite the data and leave the metadata: only what reads the data can notice."""
+    table = pa.table({"n": pa.array(range(10_000), pa.int64())})
+    path = tmp_path / "t"
+    if kind == "parquet":
+        pq.write_table(table, path, compression="zstd")
+        start, end = 4, path.stat().st_size - 1000
+    else:
+        with pa.ipc.new_stream(path, table.schema) as sink:
+            start = path.stat().st_size
+            sink.write_table(table)
+        end = path.stat().st_size
+    content = bytearray(path.read_bytes())
+    start = max(start, 400)
+    content[start:end] = b"\x55" * (end - start)
+    path.write_bytes(content)
+    assert main(["roundtrip", str(path)]) == 2, "the damage is real"
+    capsys.readouterr()
+    document = inspected(path, capsys)
+    assert (document["format"], [c["name"] for c in document["columns"]]) == (kind, ["n"])
+
+
+def test_csv(tmp_path, capsys):
+    pa.csv.write_csv(pa.table({"a": [1], "b": ["x"]}), tmp_path / "t.csv")
+    document = inspected(tmp_path / "t.csv", capsys)
+    assert [c["arrow_type"] for c in document["columns"]] == ["int64", "string"]

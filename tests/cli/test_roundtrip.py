@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import cudf_arrow_bridge
+from cudf_arrow_bridge.__main__ import main
+from cudf_arrow_bridge.cli import trip
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
+KEYS = {
+    "name", "arrow_type", "cudf_type", "rows", "nulls", "bytes", "device", "crossing", "result",
+    "note",
+}  # fmt: skip
+
+
+def documents(capsys, *arguments):
+    code = main(["roundtrip", "--json", *map(str, arguments)])
+    document = json.loads(capsys.readouterr().out)
+    assert document["exit_code"] == code
+    return code, document["files"]
+
+
+def columns_of(file):
+    return {column["name"]: column for column in file["columns"]}
+
+
+@pytest.fixture
+def small():
+    return pa.table(
+        {
+            "number": pa.array([1, None, 3], pa.int32()),
+            "text": ["a", "", None],
+            "truth": [True, None, False],
+            "day": pa.array([0, 1, None], pa.date32()),
+            "ratio": [float("nan"), -0.0, None],
+        }
+    )
+
+
+@pytest.fixture
+def stuff():
+    """Columns that cuDF has no type for, among some that it has."""
+    return pa.table(
+        {
+            "before": [1, 2],
+            "wide": pa.array([Decimal(1), None], pa.decimal256(50, 2)),
+            "months": pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+            "after": ["x", None],
+        }
+    )
+
+
+def write_parquet(table, path):
+    pq.write_table(table, path)
+
+
+def write_file(table, path):
+    with pa.ipc.new_file(path, table.schema) as sink:
+        sink.write_table(table, max_chunksize=2)
+
+
+def write_stream(table, path):
+    with pa.ipc.new_stream(path, table.schema) as sink:
+        sink.write_table(table, max_chunksize=2)
+
+
+WRITERS = {"parquet": write_parquet, "arrow-file": write_file, "arrow-stream": write_stream}
+
+
+def test_the_sample_matches(capsys):
+    code, [file] = documents(capsys, SAMPLE)
+    table = pq.read_table(SAMPLE)
+    assert code == 0
+    assert (file["format"], file["rows"], file["error"]) == ("parquet", table.num_rows, None)
+    assert list(file["seconds"]) == list(trip.STEPS)
+    assert [c["name"] for c in file["columns"]] == table.column_names
+    for column, theirs in zip(file["columns"], table.columns, strict=True):
+        assert set(column) == KEYS
+        assert column["result"] == "match", column
+        assert column["arrow_type"] == str(theirs.type)
+        assert (column["rows"], column["nulls"]) == (len(theirs), theirs.null_count)
+
+
+def test_zero_copy_is_told_from_converted(capsys):
+    if cudf_arrow_bridge.has_gpu():
+        pytest.skip("addresses in the CPU's memory are compared")
+    _, [file] = documents(capsys, SAMPLE)
+    crossing = {column["name"]: column["crossing"] for column in file["columns"]}
+    assert crossing["cancelled"] == "converted", "booleans are bytes in cuDF"
+    assert crossing["day"] == "converted", "cuDF's frames have no days"
+    assert [c["note"] for c in file["columns"] if c["crossing"] == "zero-copy"] == [""] * 13
+    for name in ("flight", "distance", "arr_delay", "scheduled", "tailnum", "precip"):
+        assert crossing[name] == "zero-copy", name
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_formats_are_told_by_their_content(kind, small, tmp_path, capsys):
+    path = tmp_path / "no_ending"
+    WRITERS[kind](small, path)
+    code, [file] = documents(capsys, path)
+    assert (code, file["format"], file["rows"]) == (0, kind, 3)
+    assert [c["nulls"] for c in file["columns"]] == [c.null_count for c in small.columns]
+
+
+def test_csv(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(pa.table({"a": [1, 2], "b": ["x", "y"]}), path)
+    code, [file] = documents(capsys, path)
+    assert (code, file["format"]) == (0, "csv")
+    assert [c["arrow_type"] for c in file["columns"]] == ["int64", "string"]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_rows(kind, rows, small, tmp_path, capsys):
+    path = tmp_path / "t"
+    WRITERS[kind](small, path)
+    code, [file] = documents(capsys, path, "--rows", rows)
+    expected = small.slice(0, rows)
+    assert (code, file["rows"]) == (0, expected.num_rows)
+    assert [c["nulls"] for c in file["columns"]] == [c.null_count for c in expected.columns]
+
+
+def test_no_rows(small, tmp_path, capsys):
+    pq.write_table(small.slice(0, 0), tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert (code, file["rows"], len(file["columns"])) == (0, 0, 5)
+
+
+def test_duplicate_names(tmp_path, capsys):
+    table = pa.table([[1, 2], ["x", "y"]], names=["same", "same"])
+    write_file(table, tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 3
+    assert [c["arrow_type"] for c in file["columns"]] == ["int64", "string"]
+    assert [c["result"] for c in file["columns"]] == ["match", "unsupported"]
+    assert "one column of each name" in file["columns"][1]["note"]
+
+
+def test_nulls_of_no_type(tmp_path, capsys):
+    pq.write_table(pa.table({"none": pa.nulls(3), "n": [1, 2, 3]}), tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 0, file
+    assert columns_of(file)["none"]["nulls"] == 3
+
+
+def test_dictionaries_inside_a_struct(tmp_path, capsys):
+    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
+    table = pa.table({"s": pa.StructArray.from_arrays([words], ["word"]), "top": words})
+    write_stream(table, tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 0, file
+
+
+def test_unsupported_columns_are_named(stuff, tmp_path, capsys):
+    write_file(stuff, tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 3
+    results = {name: column["result"] for name, column in columns_of(file).items()}
+    assert results == {
+        "before": "match", "wide": "unsupported", "months": "unsupported", "after": "match",
+    }  # fmt: skip
+    assert columns_of(file)["wide"]["note"]
+
+    assert main(["roundtrip", str(tmp_path / "t")]) == 3
+    out = capsys.readouterr().out
+    assert "unsupported: wide (decimal256(50, 2)): " in out
+    assert "2 of 4 columns crossed and matched." in out
+
+
+def test_nothing_supported(stuff, tmp_path, capsys):
+    write_file(stuff.select(["wide", "months"]), tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 3
+    assert {column["result"] for column in file["columns"]} == {"unsupported"}
+
+
+@pytest.fixture
+def tampered(monkeypatch):
+    """Let the bridge's import see another table than the one that it is given."""
+    genuine = cudf_arrow_bridge.from_arrow_device
+
+    def tamper(change):
+        def altered(source, *args, **kwargs):
+            if isinstance(source, pa.RecordBatch):
+                source = change(source)
+            return genuine(source, *args, **kwargs)
+
+        monkeypatch.setattr(cudf_arrow_bridge, "from_arrow_device", altered)
+        monkeypatch.setattr(cudf_arrow_bridge, "has_gpu", lambda: False)
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [
+        (pa.array([1, 2, 4], pa.int32()), "row 2: 3 became 4"),
+        (pa.array([1, 2, None], pa.int32()), "row 2: 3 became None"),
+        (pa.array([1, 2, 3], pa.int64()), "int32 became int64"),
+        (pa.array([1, 2, 3], pa.int8()), "int32 became int8"),
+    ],
+)
+def test_a_mismatch_fails(other, note, tampered, tmp_path, capsys):
+    pq.write_table(pa.table({"n": pa.array([1, 2, 3], pa.int32()), "s": ["a"] * 3}), tmp_path / "t")
+    tampered(lambda batch: batch.set_column(0, "n", other))
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 1
+    columns = columns_of(file)
+    assert (columns["n"]["result"], columns["n"]["note"]) == ("mismatch", note)
+    assert columns["s"]["result"] == "match"
+
+
+def test_a_lost_column_fails(tampered, tmp_path, capsys):
+    pq.write_table(pa.table({"n": [1], "s": ["a"]}), tmp_path / "t")
+    tampered(lambda batch: batch.select([0]))
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 1
+    assert columns_of(file)["s"]["result"] == "failed"
+    assert columns_of(file)["n"]["result"] == "match"
+
+
+def test_a_difference_on_the_way_back_fails(monkeypatch, tmp_path, capsys):
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "t")
+    genuine = cudf_arrow_bridge.from_arrow_device
+
+    def altered(source, *args, **kwargs):
+        if not isinstance(source, pa.RecordBatch):
+            source = pa.record_batch({"n": [1, 3]})
+        return genuine(source, *args, **kwargs)
+
+    monkeypatch.setattr(cudf_arrow_bridge, "from_arrow_device", altered)
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 1
+    assert file["columns"][0]["note"] == "on the way back, row 1: 2 became 3"
+
+
+@pytest.mark.parametrize(
+    ("error", "result", "code"),
+    [
+        (TypeError("no such type"), "failed", 1),
+        (RuntimeError("out of order"), "failed", 1),
+        (NotImplementedError("not on this machine"), "unsupported", 3),
+        (OverflowError("too many rows"), "unsupported", 3),
+    ],
+)
+def test_errors_of_a_supported_type(error, result, code, tampered, tmp_path, capsys):
+    pq.write_table(pa.table({"good": [1], "bad": ["a"]}), tmp_path / "t")
+
+    def strike(batch):
+        if "bad" in batch.schema.names:
+            raise error
+        return batch
+
+    tampered(strike)
+    found, [file] = documents(capsys, tmp_path / "t")
+    assert found == code
+    assert (
+        columns_of(file)["bad"] | {"result": result, "note": str(error)} == columns_of(file)["bad"]
+    )
+    assert columns_of(file)["good"]["result"] == "match"
+
+
+def test_columns_that_only_cross_alone_fail(tampered, tmp_path, capsys):
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "t")
+
+    def strike(batch):
+        if batch.num_columns > 1:
+            raise TypeError("not together")
+        return batch
+
+    tampered(strike)
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 1
+    for column in file["columns"]:
+        assert column["result"] == "failed"
+        assert column["note"].endswith("not together")
+
+
+def test_the_other_files_are_still_done(tmp_path, capsys):
+    code, files = documents(capsys, tmp_path / "missing", SAMPLE)
+    assert code == 2
+    assert "no such file" in files[0]["error"]
+    assert files[1]["error"] is None
+    assert files[1]["rows"] == pq.read_metadata(SAMPLE).num_rows
+
+
+def test_pandas_index_crosses(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"v": [1.5, 2.5]}, index=pandas.Index(["x", "y"], name="key"))
+    frame.to_parquet(tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 0
+    assert [c["name"] for c in file["columns"]] == ["v", "key"]
+
+
+def cli(*arguments, **kwargs):
+    return subprocess.run(
+        [sys.executable, "-m", "cudf_arrow_bridge", *map(str, arguments)],
+        capture_output=True, text=True, check=False, **kwargs,
+    )  # fmt: skip
+
+
+def test_a_pipe_gets_plain_and_complete_text():
+    done = cli("roundtrip", SAMPLE, env=os.environ | {"COLUMNS": "40", "TERM": "xterm-256color"})
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    for field in pq.read_schema(SAMPLE):
+        assert field.name in done.stdout
+    assert "17 of 17 columns crossed and matched." in done.stdout
+    assert "…" not in done.stdout
+
+
+def test_a_closed_pipe_is_no_traceback():
+    command = f"{sys.executable} -m cudf_arrow_bridge roundtrip {SAMPLE} {SAMPLE} | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+
+
+def test_hostile_names_do_not_reach_the_terminal(tmp_path, capsys):
+    write_file(pa.table({"[red]x\x1b[2J": [1]}), tmp_path / "t")
+    assert main(["roundtrip", str(tmp_path / "t")]) == 0
+    out = capsys.readouterr().out
+    assert "[red]x\\x1b[2J" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["fly"], ["roundtrip"], ["roundtrip", "x", "--rows", "0"]]
+)
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_help_loads_nothing_large_beyond_the_package():
+    code = (
+        "import sys, cudf_arrow_bridge; before = set(sys.modules);"
+        "from cudf_arrow_bridge.__main__ import parser; parser().format_help();"
+        "new = set(sys.modules) - before;"
+        "print([m for m in ('cudf', 'pyarrow', 'rich', 'pandas') if m in new])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("rows", ["1", "2", "100"])
+def test_batches_cross_as_streams(tmp_path, capsys, small, rows):
+    pq.write_table(small, tmp_path / "small.parquet")
+    code, [whole] = documents(capsys, tmp_path / "small.parquet")
+    assert code == 0
+    code, [file] = documents(capsys, "--batch-rows", rows, tmp_path / "small.parquet")
+    assert code == 0
+    assert {c["result"] for c in file["columns"]} == {"match"}
+    found, expected = columns_of(file), columns_of(whole)
+    assert set(file["seconds"]) == set(whole["seconds"])
+    for name in ("number", "text", "ratio"):
+        assert found[name]["crossing"] == expected[name]["crossing"] == "zero-copy"
+    assert found["truth"]["crossing"] == "converted"
+
+
+def test_batches_go_through_the_streams(tmp_path, capsys, small, monkeypatch):
+    pq.write_table(small, tmp_path / "small.parquet")
+    called = []
+    for name in ("to_arrow_device_stream", "from_arrow_device_stream"):
+        function = getattr(cudf_arrow_bridge, name)
+
+        def noted(*args, function=function, name=name, **options):
+            called.append((name, options.get("max_rows")))
+            return function(*args, **options)
+
+        monkeypatch.setattr(cudf_arrow_bridge, name, noted)
+    documents(capsys, "--batch-rows", "2", tmp_path / "small.parquet")
+    assert ("to_arrow_device_stream", 2) in called
+    assert ("from_arrow_device_stream", None) in called
+
+
+def test_the_sample_crosses_in_batches(capsys):
+    code, [file] = documents(capsys, "--batch-rows", "100", SAMPLE)
+    assert code == 0
+    assert {c["result"] for c in file["columns"]} == {"match"}
+
+
+def test_columns_that_cannot_cross_are_named_in_batches_too(tmp_path, capsys, stuff):
+    with (
+        pa.OSFile(str(tmp_path / "stuff.arrow"), "wb") as sink,
+        pa.ipc.new_file(sink, stuff.schema) as writer,
+    ):
+        writer.write_table(stuff)
+    code, [file] = documents(capsys, "--batch-rows", "1", tmp_path / "stuff.arrow")
+    assert code == 3
+    assert {n: c["result"] for n, c in columns_of(file).items()} == {
+        "before": "match",
+        "wide": "unsupported",
+        "months": "unsupported",
+        "after": "match",
+    }

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `stream=` takes. Host memory needs no stream, so any can be given without a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.arrow.tensor_protocols import _consumer
+from cudf_arrow_bridge.cuda.streams import stream_handle
+from testing.peers.arrays import assert_same, column_from, read
+
+
+class Protocol:
+    def __cuda_stream__(self):
+        return (0, 42)
+
+
+class PropertyProtocol:
+    __cuda_stream__ = (0, 42)
+
+
+class Both(Protocol):
+    ptr = 7
+
+
+STREAMS = [
+    pytest.param(None, stream_handle(None), id="none"),
+    pytest.param(0, 0, id="the default stream"),
+    pytest.param(42, 42, id="a handle"),
+    pytest.param(Protocol(), 42, id="__cuda_stream__"),
+    pytest.param(PropertyProtocol(), 42, id="__cuda_stream__ as a property"),
+    pytest.param(SimpleNamespace(ptr=42), 42, id="cupy"),
+    pytest.param(SimpleNamespace(cuda_stream=42), 42, id="torch"),
+    pytest.param(SimpleNamespace(handle=ctypes.c_void_p(42)), 42, id="numba"),
+    pytest.param(Both(), 42, id="the protocol before attributes"),
+]
+
+
+@pytest.mark.parametrize(("stream", "handle"), STREAMS)
+def test_handles(stream, handle):
+    assert stream_handle(stream) == handle
+
+
+@pytest.mark.parametrize(("value", "handle"), [("1", 2), ("0", 0)])
+def test_none_is_cudfs_default_stream(value, handle):
+    """As cuDF chose it when it was loaded."""
+    show = (
+        "from cudf_arrow_bridge.cuda.streams import *; print(stream_handle(None), stream_handle(0))"
+    )
+    env = os.environ | {"CUDF_PER_THREAD_STREAM": value}
+    done = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, check=True)
+    assert done.stdout.split() == [b"%d" % handle, b"0"]
+
+
+@pytest.mark.parametrize(
+    "stream",
+    ["0", 1.0, True, pytest.param(object(), id="object"), SimpleNamespace(ptr="x")],
+    ids=repr,
+)
+def test_what_is_no_stream_is_refused(stream):
+    array = pa.array([1])
+    with pytest.raises(TypeError, match="a stream of type"):
+        bridge.from_arrow_device(array, stream=stream, to="pylibcudf")
+    with pytest.raises(TypeError, match="a stream of type"):
+        bridge.to_arrow_device(column_from(array), stream=stream)
+
+
+@pytest.mark.parametrize(("stream", "handle"), STREAMS)
+def test_host_memory_crosses_on_any_stream(stream, handle):
+    array = pa.array([True, None, False])
+    column = column_from(array, stream=stream)
+    exported = bridge.to_arrow_device(column, stream=stream)
+    assert_same(read(exported), array)
+
+
+@pytest.mark.parametrize(
+    ("stream", "handle"),
+    [
+        (-1, -1),
+        (np.int64(-1), -1),
+        (None, 1),
+        (1, 1),
+        (np.int64(2), 2),
+        pytest.param(Protocol(), 42, id="a protocol"),
+    ],
+    ids=repr,
+)
+def test_streams_of_consumers_as_dlpack_counts_them(stream, handle):
+    """-1 orders nothing; 0 is never passed on."""
+    assert _consumer(stream) == handle
+
+
+@pytest.mark.parametrize(
+    ("stream", "error"),
+    [(0, ValueError), (np.int64(0), ValueError), (-2, ValueError), (True, TypeError)],
+    ids=repr,
+)
+def test_streams_that_consumers_may_not_name(stream, error):
+    with pytest.raises(error, match="found"):
+        _consumer(stream)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The per-thread default stream, which has one handle and is another stream on each thread."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import cudf
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge._core.import_ import ArrayImporter
+from cudf_arrow_bridge._core.schema import Schema
+from cudf_arrow_bridge.arrow import parts
+from cudf_arrow_bridge.arrow.options import ExportOptions, ImportOptions
+from cudf_arrow_bridge.cuda import ordering, streams
+from cudf_arrow_bridge.cuda.streams import (
+    LEGACY_HANDLE,
+    PER_THREAD_HANDLE,
+    Stream,
+    resolve_stream,
+    stream_handle,
+)
+from cudf_arrow_bridge.export import batches
+from cudf_arrow_bridge.export import streams as export_streams
+from testing.peers.streams import Delayed
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
+
+BATCH = pa.record_batch({"a": [1, 2, 3, 4]})
+#: A stream of the caller's, as a handle.
+OTHER = 0x5150
+#: What was made on cuDF's stream is exported on that one, and freed behind it.
+THERE_AND_BACK = [(OTHER, streams.CUDF_HANDLE), (streams.CUDF_HANDLE, OTHER)]
+
+
+def elsewhere(work):
+    """Do something on a thread of its own, and return what it returns."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    (result,) = found
+    return result
+
+
+@pytest.mark.parametrize("handle", [0, LEGACY_HANDLE, OTHER])
+def test_other_streams_are_the_same_everywhere(handle):
+    stream = Stream(handle, None)
+    assert elsewhere(lambda: stream.handle) == stream.handle == handle
+
+
+def test_another_thread_names_the_legacy_stream():
+    stream = resolve_stream(PER_THREAD_HANDLE)
+    assert stream.handle == PER_THREAD_HANDLE
+    assert elsewhere(lambda: stream.handle) == LEGACY_HANDLE
+    assert elsewhere(lambda: stream.__cuda_stream__()) == (0, LEGACY_HANDLE)
+    # Also where it is passed on.
+    assert elsewhere(lambda: stream_handle(stream)) == LEGACY_HANDLE
+    held = elsewhere(lambda: resolve_stream(stream))
+    assert held.handle == LEGACY_HANDLE
+
+
+def test_a_thread_is_not_taken_for_one_that_is_gone():
+    made = [elsewhere(lambda: resolve_stream(PER_THREAD_HANDLE)) for _ in range(20)]
+    assert {stream.handle for stream in made} == {LEGACY_HANDLE}
+    assert {elsewhere(lambda s=stream: s.handle) for stream in made} == {LEGACY_HANDLE}
+
+
+@pytest.fixture
+def per_thread(monkeypatch):
+    """CuDF computes on the per-thread default stream, as it is told by an environment variable."""
+    for module in (streams, batches):
+        monkeypatch.setattr(module, "CUDF_HANDLE", PER_THREAD_HANDLE)
+
+
+def test_cudfs_stream_is_that_of_whoever_asks(per_thread):
+    stream = resolve_stream(None)
+    assert stream.handle == PER_THREAD_HANDLE
+    assert elsewhere(lambda: stream.handle) == LEGACY_HANDLE
+    assert elsewhere(lambda: resolve_stream(None).handle) == PER_THREAD_HANDLE
+    assert elsewhere(lambda: stream_handle(None)) == PER_THREAD_HANDLE
+
+
+@pytest.fixture
+def used(monkeypatch):
+    """The handles of the streams that arrays are exported on."""
+    found = []
+
+    def note(module, name):
+        original = getattr(module, name)
+
+        def noting(*arguments):
+            (how,) = (one for one in arguments if isinstance(one, ExportOptions))
+            found.append(how.stream.handle)
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, noting)
+
+    note(parts, "export_parts")
+    note(export_streams, "slice_parts")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("stream", "handle"), [(2, LEGACY_HANDLE), (None, LEGACY_HANDLE), (OTHER, OTHER)]
+)
+def test_what_another_thread_asks_for_is_exported_behind_the_data(stream, handle, used, per_thread):
+    exported = bridge.to_arrow_device(bridge.from_arrow_device(BATCH), stream=stream)
+    wanted = pa.schema([("a", pa.decimal128(20))]).__arrow_c_schema__()
+    own = used[:]
+    elsewhere(lambda: exported.__arrow_c_device_array__(wanted))
+    exported.__arrow_c_device_array__(wanted)
+    assert own == used[:1] == used[2:]
+    assert used[1] == handle
+
+
+def test_batches_pulled_by_another_thread_are_exported_behind_the_data(used, per_thread):
+    frame = bridge.from_arrow_device(BATCH)
+    stream = bridge.to_arrow_device_stream([frame, frame])
+    next(stream)
+    elsewhere(lambda: next(stream))
+    assert used == [PER_THREAD_HANDLE, LEGACY_HANDLE]
+
+
+@pytest.fixture
+def orders(monkeypatch):
+    """What was put behind what: pairs of the stream that waits and the one it waits for."""
+    made = []
+    monkeypatch.setattr(ordering, "order_after", lambda *pair: made.append(pair))
+    return made
+
+
+def test_partitions_are_computed_by_any_thread(orders, per_thread):
+    def collection():
+        return Delayed([bridge.from_arrow_device(BATCH)] * 2)
+
+    list(bridge.to_arrow_device_stream(collection()))
+    # It is freed on these streams again.
+    there_and_back = [(PER_THREAD_HANDLE, LEGACY_HANDLE), (LEGACY_HANDLE, PER_THREAD_HANDLE)]
+    assert orders == there_and_back * 2
+    orders.clear()
+    stream = bridge.to_arrow_device_stream(collection())
+    # This comes behind all of them as it is.
+    elsewhere(lambda: list(stream))
+    assert orders == []
+
+
+def test_partitions_are_computed_on_cudfs_stream(orders):
+    collection = Delayed([bridge.from_arrow_device(BATCH)])
+    list(bridge.to_arrow_device_stream(collection))
+    assert orders == []
+    list(bridge.to_arrow_device_stream(collection, stream=OTHER))
+    assert orders == THERE_AND_BACK
+
+
+def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
+    def read(path, row_groups):
+        ((group,),) = row_groups
+        return bridge.from_arrow_device(pq.ParquetFile(path).read_row_group(group))
+
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(BATCH), path, row_group_size=2)
+    monkeypatch.setattr(batches, "has_gpu", lambda: True)
+    monkeypatch.setattr(cudf, "read_parquet", read)
+    read_back = list(bridge.to_arrow_device_stream(path, stream=OTHER))
+    assert [len(batch) for batch in read_back] == [2, 2]
+    assert orders == THERE_AND_BACK * 2
+    orders.clear()
+    list(bridge.to_arrow_device_stream(path))
+    assert orders == []
+    # Whoever stops early has what was enqueued finished before the memory is another's, too.
+    next(bridge.to_arrow_device_stream(path, stream=OTHER))
+    gc.collect()
+    assert orders == THERE_AND_BACK
+
+
+class Noted:
+    """A stream that notes down as what it was named."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self.handles = []
+
+    @property
+    def handle(self):
+        self.handles.append(self._stream.handle)
+        return self.handles[-1]
+
+
+def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
+    stream = Noted(resolve_stream(PER_THREAD_HANDLE))
+    schema, _ = BATCH.__arrow_c_device_array__()
+    importer = ArrayImporter(stream, None, ImportOptions(), Schema.copy_of(schema))
+
+    def import_one():
+        stream.handles.clear()
+        importer.import_table(BATCH.__arrow_c_device_array__()[1])
+        return set(stream.handles)
+
+    assert import_one() == {PER_THREAD_HANDLE}
+    assert elsewhere(import_one) == {LEGACY_HANDLE}
+    assert import_one() == {PER_THREAD_HANDLE}
+
+
+@pytest.mark.parametrize("protocol", ["accessor", "installed"])
+def test_consumers_ask_on_threads_of_theirs(protocol, used, per_thread):
+    frame = bridge.from_arrow_device(BATCH)
+    with bridge.install_protocol():
+        asked = frame if protocol == "installed" else frame.arrow_device
+        asked.__arrow_c_device_array__()
+    assert used == [LEGACY_HANDLE]
+
+
+def test_what_cudf_made_is_freed_on_the_stream_of_whoever_lets_go(per_thread):
+    assert Stream(OTHER, None).is_freed_by_thread
+
+
+@pytest.mark.parametrize(("handle", "by_thread"), [(0, False), (OTHER, False), (2, True)])
+def test_what_is_made_on_handle_2_is_freed_by_thread(handle, by_thread):
+    stream = Stream(handle, None)
+    assert stream.is_freed_by_thread == by_thread
+    assert elsewhere(lambda: stream.is_freed_by_thread) == by_thread

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns and tables made by hand over pyarrow's memory leave; pyarrow and nanoarrow read them."""
+
+from __future__ import annotations
+
+import nanoarrow.device
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.peers.arrays import DeviceOnly, assert_same, nodes, read, struct_of
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
+def test_slices_leave_with_their_rows(type_, nesting, nulls):
+    """PEERS.md E1, E2: masks, offsets and children follow the slice."""
+    for size in (0, 1, samples.MANY):
+        base = samples.nest(type_, nesting, size, nulls)
+        for steps in samples.cuts(size):
+            column = samples.column_of(base, steps)
+            assert_same(read(bridge.to_arrow_device(column)), samples.cut(base, steps))
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("nesting", ["list", "list of struct", "dictionary"])
+@pytest.mark.parametrize("type_", samples.PRIMITIVE, ids=str)
+def test_slices_below_the_top_leave_with_their_rows(type_, nesting, compact):
+    for inner in ((1,), (9,), (32,)):
+        base = samples.nest(type_, nesting, samples.MANY, "some", inner)
+        for steps in ([(0, samples.MANY)], [(9, 70)], [(64, 0)]):
+            column = samples.column_of(base, steps)
+            exported = bridge.to_arrow_device(column, compact=compact)
+            assert_same(read(exported), samples.cut(base, steps))
+
+
+def test_offsets_of_a_structs_children_count_for_nothing():
+    """As in libcudf, which reads the children of a struct at the struct's own rows."""
+    child = samples.column_of(pa.array([1, 2, 3, 4]), [(1, 3)])
+    struct = plc.Column(plc.DataType(plc.TypeId.STRUCT), 3, None, None, 0, 0, [child])
+    assert read(bridge.to_arrow_device(struct)).field(0).to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
+def test_offset_is_zero_where_that_is_free(type_, nulls, compact):
+    """Without a mask, or with one cut at a whole byte, or with compact=True, no offset is left."""
+    base = samples.nest(type_, "list of struct", samples.MANY, nulls)
+    for offset in samples.OFFSETS:
+        exported = bridge.to_arrow_device(samples.column_of(base, [(offset, 50)]), compact=compact)
+        _, capsule = exported.__arrow_c_device_array__()
+        free = compact or nulls == "none" or offset % 8 == 0
+        found = [node.offset for node in nodes(struct_of(capsule).array)]
+        assert found[0] == (0 if free else offset % 8)
+        assert found[1:] == [0] * len(found[1:])
+        assert_same(read(exported), base.slice(offset, 50))
+
+
+@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
+def test_nanoarrow_reads_the_same(type_):
+    for nulls in samples.NULLS:
+        base = samples.values(type_, samples.MANY, nulls)
+        for steps in ([(0, samples.MANY)], [(33, 65)], [(7, 0)]):
+            device_array = nanoarrow.device.c_device_array(
+                DeviceOnly(bridge.to_arrow_device(samples.column_of(base, steps)))
+            )
+            assert (device_array.device_type_id, device_array.device_id) == (1, -1)
+            # nanoarrow's own check of every offset and size, then pyarrow's copy of its array.
+            device_array.array.view()
+            assert_same(pa.array(device_array.array), samples.cut(base, steps))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("size", [0, 1, samples.MANY])
+def test_tables_leave_as_record_batches(size, nulls):
+    bases = [samples.values(type_, size, nulls) for type_ in samples.TYPES]
+    names = [str(i) for i in range(len(bases))]
+    expected = pa.record_batch(bases, names)
+    table = plc.Table([samples.column_of(base) for base in bases])
+    exported = bridge.to_arrow_device(table)
+    for batch in (
+        pa.record_batch(DeviceOnly(exported)),
+        pa.record_batch(nanoarrow.device.c_device_array(DeviceOnly(exported))),
+    ):
+        batch.validate(full=True)
+        assert batch.equals(expected)
+    assert pa.table(DeviceOnly(exported)).equals(pa.table(expected))
+
+
+def test_columns_of_a_table_are_sliced_each_on_its_own():
+    base = samples.values(pa.string(), samples.MANY, "some")
+    table = plc.Table([samples.column_of(base, [(offset, 50)]) for offset in samples.OFFSETS])
+    batch = pa.record_batch(DeviceOnly(bridge.to_arrow_device(table)))
+    batch.validate(full=True)
+    for offset, column in zip(samples.OFFSETS, batch.columns, strict=True):
+        assert_same(column, base.slice(offset, 50))
+
+
+@pytest.mark.parametrize("num_rows", [0, 3])
+def test_a_table_without_columns_keeps_its_rows(num_rows):
+    exported = bridge.to_arrow_device(plc.Table([], num_rows))
+    batch = pa.record_batch(DeviceOnly(exported))
+    assert (batch.num_rows, batch.num_columns, len(exported)) == (num_rows, 0, num_rows)
+
+
+def test_null_columns_leave_as_null_arrays():
+    """PEERS.md E3."""
+    column = plc.Column(plc.DataType(plc.TypeId.EMPTY), 3, None, None, 3, 0, [])
+    assert_same(read(bridge.to_arrow_device(column)), pa.nulls(3))
+
+
+@pytest.mark.parametrize("type_", samples.DICTIONARY, ids=str)
+def test_an_empty_dictionary_keeps_its_value_type(type_):
+    """PEERS.md E4."""
+    empty = pa.DictionaryArray.from_arrays(
+        pa.array([], type_.index_type), pa.array([], type_.value_type)
+    )
+    assert_same(read(bridge.to_arrow_device(samples.column_of(empty))), empty)
+
+
+def bare(type_id, children):
+    return plc.Column(plc.DataType(type_id), 0, None, None, 0, 0, children)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(lambda: bare(plc.TypeId.STRING, []), id="string without offsets"),
+        pytest.param(
+            lambda: bare(plc.TypeId.STRING, [bare(plc.TypeId.INT32, [])]),
+            id="string of empty offsets",
+        ),
+        pytest.param(
+            lambda: bare(
+                plc.TypeId.LIST, [bare(plc.TypeId.INT32, []), bare(plc.TypeId.STRING, [])]
+            ),
+            id="list",
+        ),
+    ],
+)
+def test_no_rows_still_have_one_offset(column):
+    """PEERS.md E5."""
+    exported = bridge.to_arrow_device(column())
+    _, capsule = exported.__arrow_c_device_array__()
+    array = struct_of(capsule).array
+    assert array.buffers[1]
+    assert len(read(exported)) == 0
+
+
+def test_schemas_of_batches_with_and_without_nulls_agree():
+    """PEERS.md E9: the schema depends on the types alone."""
+    schemas = []
+    for nulls in samples.NULLS:
+        columns = [
+            samples.column_of(samples.values(type_, samples.MANY, nulls)) for type_ in samples.TYPES
+        ]
+        schemas.append(bridge.to_arrow_device(plc.Table(columns)).schema)
+    assert schemas[0].equals(schemas[1], check_metadata=True)
+    assert schemas[0].equals(schemas[2], check_metadata=True)
+    assert all(field.nullable for field in schemas[0])
+
+
+def test_fields_have_names():
+    """PEERS.md P4."""
+    struct = samples.values(pa.struct([("0", pa.int8()), ("1", pa.string())]), 3, "some")
+    exported = bridge.to_arrow_device(plc.Table([samples.column_of(struct)]))
+    assert exported.schema.names == ["0"]
+    assert [field.name for field in exported.schema.field("0").type] == ["0", "1"]
+
+
+@pytest.mark.parametrize("steps", [[(0, 5)], [(1, 3)], [(2, 3), (1, 0)]])
+def test_durations_in_days_leave_in_seconds(steps):
+    days = pa.array([-3, None, 0, 2**31 - 1, None], pa.int32())
+    column = samples.column_of(days, steps)
+    column = plc.Column(
+        plc.DataType(plc.TypeId.DURATION_DAYS),
+        *(column.size(), column.data(), column.null_mask(), column.null_count(), column.offset()),
+        [],
+    )
+    in_seconds = pa.array([None if d is None else d * 86_400 for d in days.to_pylist()], pa.int64())
+    expected = samples.cut(in_seconds.cast(pa.duration("s")), steps)
+    assert_same(read(bridge.to_arrow_device(column)), expected)
+
+
+def test_other_libraries_arrays_leave_under_their_own_names():
+    for type_ in samples.PARAMETRIC:
+        base = samples.values(type_, samples.MANY, "some" if type_.num_fields == 0 else "none")
+        exported = bridge.to_arrow_device(DeviceOnly(base))
+        assert_same(read(exported), base)
+
+
+def test_memory_that_pylibcudf_views():
+    """The spans that pylibcudf's own columns have; nested, masked and without data."""
+    base = pa.array([["a", None], None, ["b"]])
+
+    def viewed(column):
+        spans = (column.data(), column.null_mask())
+        data, mask = (span and plc.gpumemoryview(span) for span in spans)
+        children = [viewed(child) for child in column.children()]
+        size, null_count, offset = column.size(), column.null_count(), column.offset()
+        return plc.Column(column.type(), size, data, mask, null_count, offset, children)
+
+    column = samples.column_of(base, [(1, 2)])
+    assert_same(read(bridge.to_arrow_device(viewed(column))), base.slice(1, 2))

@@ -1,0 +1,682 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What consumers ask for with ``requested_schema``: met, left as it is, or refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import nanoarrow
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import samples
+from testing.host import Memory
+from testing.peers.arrays import DeviceOnly, column_from, struct_of
+
+MANY = samples.MANY
+BYTES = pa.list_(pa.uint8())
+PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int32())]))
+DAY = 86_400
+
+
+def read(array):
+    """Import in pyarrow, by the host protocol, and check all of it."""
+    result = pa.array(array)
+    result.validate(full=True)
+    return result
+
+
+def export(array, requested, steps=()):
+    return bridge.to_arrow_device(
+        samples.column_of(array, steps), requested_schema=pa.field("", requested)
+    )
+
+
+def numbers(type_, size, nulls, scale):
+    """Multiples of `scale` as the integers behind a type."""
+    pairs = enumerate(samples.mask(size, nulls))
+    integers = pa.array([None if null else i % 90 * scale for i, null in pairs], pa.int64())
+    return integers.cast(type_)
+
+
+def lists(type_):
+    """Lists of values of which none is null."""
+
+    def make(size, nulls):
+        whole = samples.values(pa.list_(type_), size, nulls)
+        elements = samples.values(type_, len(whole.values), "none")
+        return pa.Array.from_buffers(whole.type, size, whole.buffers()[:2], children=[elements])
+
+    return make
+
+
+def fixed_bytes(size, nulls, width=4):
+    """Lists of so many bytes each; null ones are empty, as libcudf wants them."""
+    rows = [
+        None if null else [(i + k) % 256 for k in range(width)]
+        for i, null in enumerate(samples.mask(size, nulls))
+    ]
+    return pa.array(rows, BYTES)
+
+
+def of_bytes(target):
+    return lambda array: pa.array(
+        [None if row is None else bytes(row) for row in array.to_pylist()], target
+    )
+
+
+def as_map(array):
+    """The same rows as pyarrow's map."""
+    rows = [
+        None if row is None else [(entry["key"], entry["value"]) for entry in row]
+        for row in array.to_pylist()
+    ]
+    return pa.array(rows, pa.map_(pa.string(), pa.int32()))
+
+
+def cast(target):
+    return lambda array: array.cast(target)
+
+
+def sample(type_):
+    return lambda size, nulls: samples.values(type_, size, nulls)
+
+
+def scaled(type_, scale):
+    return lambda size, nulls: numbers(type_, size, nulls, scale)
+
+
+#: What a column holds, what is asked for, and pyarrow's own way from one to the other.
+MET = {
+    "string-large_string": (sample(pa.string()), pa.large_string(), None),
+    "large_string-string": (sample(pa.large_string()), pa.string(), None),
+    "string-string_view": (sample(pa.string()), pa.string_view(), None),
+    "large_string-string_view": (sample(pa.large_string()), pa.string_view(), None),
+    "list-large_list": (sample(pa.list_(pa.int32())), pa.large_list(pa.int32()), None),
+    "list-large_list of large_list": (
+        sample(pa.list_(pa.list_(pa.string()))),
+        pa.large_list(pa.large_list(pa.large_string())),
+        None,
+    ),
+    "bytes-binary": (lists(pa.uint8()), pa.binary(), of_bytes(pa.binary())),
+    "bytes-large_binary": (
+        lists(pa.uint8()),
+        pa.large_binary(),
+        of_bytes(pa.large_binary()),
+    ),
+    "bytes-binary_view": (
+        lists(pa.uint8()),
+        pa.binary_view(),
+        of_bytes(pa.binary_view()),
+    ),
+    "bytes-fixed_size_binary": (fixed_bytes, pa.binary(4), of_bytes(pa.binary(4))),
+    "pairs-map": (lists(PAIRS.value_type), pa.map_(pa.string(), pa.int32()), as_map),
+    "duration[s]-time32": (scaled(pa.duration("s"), 3), pa.time32("s"), None),
+    "duration[ms]-time32": (scaled(pa.duration("ms"), 3), pa.time32("ms"), None),
+    "duration[us]-time64": (scaled(pa.duration("us"), 3), pa.time64("us"), None),
+    "duration[ns]-time64": (scaled(pa.duration("ns"), 3), pa.time64("ns"), None),
+    "date32-date64": (sample(pa.date32()), pa.date64(), None),
+    "timestamp[s]-date32": (scaled(pa.timestamp("s"), DAY), pa.date32(), None),
+    "timestamp[ms]-date32": (scaled(pa.timestamp("ms"), -DAY * 1_000), pa.date32(), None),
+    "timestamp[ms]-date64": (scaled(pa.timestamp("ms"), DAY * 1_000), pa.date64(), None),
+    "timestamp[us]-date64": (scaled(pa.timestamp("us"), DAY * 1_000_000), pa.date64(), None),
+    "timestamp[ns]-date32": (scaled(pa.timestamp("ns"), DAY * 1_000_000_000), pa.date32(), None),
+    "decimal32-decimal64": (sample(pa.decimal32(9, 2)), pa.decimal64(11, 2), None),
+    "decimal32-decimal128": (sample(pa.decimal32(9, 2)), pa.decimal128(38, 2), None),
+    "decimal64-decimal128": (sample(pa.decimal64(18, 0)), pa.decimal128(20, 0), None),
+    "decimal128-decimal32": (sample(pa.decimal128(38, -3)), pa.decimal32(7, -3), None),
+    "decimal128-decimal64": (sample(pa.decimal128(38, -3)), pa.decimal64(10, -3), None),
+    "decimal64 of less precision": (sample(pa.decimal64(18, 0)), pa.decimal64(4, 0), None),
+    "dictionary-string": (sample(pa.dictionary(pa.int8(), pa.string())), pa.string(), None),
+    "dictionary-large_string": (
+        sample(pa.dictionary(pa.int16(), pa.string())),
+        pa.large_string(),
+        None,
+    ),
+    "dictionary-timestamp": (
+        sample(pa.dictionary(pa.int32(), pa.timestamp("ms"))),
+        pa.timestamp("ms"),
+        None,
+    ),
+    "dictionary-bool": (sample(pa.dictionary(pa.int64(), pa.bool_())), pa.bool_(), None),
+    "dictionary-uint8 codes": (
+        sample(pa.dictionary(pa.int8(), pa.string())),
+        pa.dictionary(pa.uint8(), pa.string()),
+        None,
+    ),
+    "dictionary-int64 codes": (
+        sample(pa.dictionary(pa.int8(), pa.string())),
+        pa.dictionary(pa.int64(), pa.string()),
+        None,
+    ),
+    "dictionary-large_string values": (
+        sample(pa.dictionary(pa.int8(), pa.string())),
+        pa.dictionary(pa.int8(), pa.large_string()),
+        None,
+    ),
+    "string-dictionary": (sample(pa.string()), pa.dictionary(pa.int32(), pa.string()), None),
+    "string-dictionary of large_string": (
+        sample(pa.string()),
+        pa.dictionary(pa.uint16(), pa.large_string()),
+        None,
+    ),
+    "int16-dictionary": (sample(pa.int16()), pa.dictionary(pa.int8(), pa.int16()), None),
+    "bool-dictionary": (sample(pa.bool_()), pa.dictionary(pa.int8(), pa.bool_()), None),
+    "decimal-dictionary": (
+        sample(pa.decimal64(18, 0)),
+        pa.dictionary(pa.int16(), pa.decimal128(20, 0)),
+        None,
+    ),
+    "struct": (
+        sample(pa.struct([("0", pa.string()), ("1", pa.decimal32(9, 2))])),
+        pa.struct([("text", pa.large_string()), ("price", pa.decimal128(12, 2))]),
+        None,
+    ),
+}
+
+MET_CASES = pytest.mark.parametrize(("make", "target", "oracle"), MET.values(), ids=MET.keys())
+
+
+def plain(array):
+    """Compare by values: how a dictionary is split into codes and values is nobody's business."""
+    return [str(value) if isinstance(value, Decimal) else value for value in array.to_pylist()]
+
+
+def expected(array, target, oracle):
+    if oracle is not None:
+        return plain(oracle(array))
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_dictionary(target):
+        target = target.value_type
+    if pa.types.is_struct(target):
+        children = [
+            child.cast(field.type) for child, field in zip(array.flatten(), target, strict=True)
+        ]
+        return plain(
+            pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
+        )
+    if pa.types.is_time(target):
+        # pyarrow knows no way from a duration.
+        return plain(array.cast(pa.int64()).cast(f"int{target.bit_width}").cast(target))
+    return plain(array.cast(target))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@MET_CASES
+def test_a_request_is_met(make, target, oracle, nulls):
+    array = make(MANY, nulls)
+    for steps in samples.cuts(MANY):
+        found = read(export(array, target, steps))
+        assert found.type.equals(target, check_metadata=True)
+        rows = samples.cut(array, steps)
+        assert plain(found) == expected(rows, target, oracle), steps
+
+
+@MET_CASES
+def test_a_request_is_met_without_rows(make, target, oracle):
+    found = read(export(make(0, "none"), target))
+    assert found.type.equals(target, check_metadata=True)
+    assert len(found) == 0
+
+
+def requests(obj, requested):
+    """Ask for a schema in each of the ways there are; return what pyarrow reads of each."""
+    whole = bridge.to_arrow_device(obj)
+    asked = [
+        bridge.to_arrow_device(obj, requested_schema=requested),
+        bridge.to_arrow_device(obj, requested_schema=requested.__arrow_c_schema__()),
+        whole.as_requested(requested),
+        Capsules(whole.__arrow_c_device_array__(requested.__arrow_c_schema__())),
+        Capsules(whole.__arrow_c_device_array__(requested_schema=requested.__arrow_c_schema__())),
+    ]
+    found = [pa.array(DeviceOnly(array)) for array in asked]
+    found.append(
+        pa.Array._import_from_c_capsule(*whole.__arrow_c_array__(requested.__arrow_c_schema__()))
+    )
+    return found
+
+
+class Capsules:
+    """Hands out a pair of capsules, once."""
+
+    def __init__(self, pair):
+        self._pair = pair
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+        return self._pair
+
+
+@pytest.mark.parametrize("as_", [lambda type_: type_, lambda type_: pa.field("x", type_)])
+def test_every_way_to_ask_gives_the_same(as_):
+    array = samples.values(pa.string(), 9, "some")
+    for found in requests(samples.column_of(array), as_(pa.large_string())):
+        found.validate(full=True)
+        assert found.equals(array.cast(pa.large_string()))
+
+
+def test_a_requested_capsule_stays_what_it_was():
+    array = bridge.to_arrow_device(samples.column_of(pa.array(["a"])))
+    wanted = pa.large_string().__arrow_c_schema__()
+    for _ in range(2):
+        schema, _array = array.__arrow_c_device_array__(wanted)
+        assert struct_of(schema).format == b"U"
+    assert struct_of(wanted).release
+
+
+def test_pyarrow_asks_for_the_type_it_is_to_make():
+    array = bridge.to_arrow_device(samples.column_of(pa.array(["a", None, "b"])))
+    asked = []
+
+    class Asking:
+        def __arrow_c_array__(self, requested_schema=None):
+            schema, array_ = array.__arrow_c_array__(requested_schema)
+            asked.append(struct_of(schema).format)
+            return schema, array_
+
+    found = pa.array(Asking(), type=pa.large_string())
+    assert found.equals(pa.array(["a", None, "b"], pa.large_string()))
+    table = bridge.to_arrow_device(plc.Table([samples.column_of(pa.array(["a"]))]))
+    batch = pa.record_batch(
+        table, schema=pa.schema([("text", pa.dictionary(pa.int8(), pa.utf8()))])
+    )
+    assert batch.column("text").dictionary_decode().to_pylist() == ["a"]
+    assert asked == [b"U"]
+
+
+def test_nanoarrow_reads_what_was_asked_for():
+    array = samples.values(pa.string(), 40, "some")
+    for type_ in (pa.large_string(), pa.dictionary(pa.int8(), pa.large_string())):
+        found = nanoarrow.Array(export(array, type_))
+        values = found.to_pylist() if type_ == pa.large_string() else pa.array(found).to_pylist()
+        assert values == array.to_pylist()
+
+
+#: What is only another name for the same buffers.
+RELABELLED = {
+    "bytes-binary": (lists(pa.uint8()), pa.binary()),
+    "pairs-map": (lists(PAIRS.value_type), pa.map_(pa.string(), pa.int32())),
+    "duration[us]-time64": (scaled(pa.duration("us"), 3), pa.time64("us")),
+    "timestamp[ms]-date64": (scaled(pa.timestamp("ms"), DAY * 1_000), pa.date64()),
+    "zone": (sample(pa.timestamp("us", "UTC")), pa.timestamp("us", "Asia/Tokyo")),
+    "decimal": (sample(pa.decimal64(18, 0)), pa.decimal64(5, 0)),
+    "codes": (
+        sample(pa.dictionary(pa.int8(), pa.string())),
+        pa.dictionary(pa.uint8(), pa.string()),
+    ),
+    "names": (
+        sample(pa.list_(pa.struct([("0", pa.int8())]))),
+        pa.list_(pa.field("x", pa.struct([("y", pa.int8())]))),
+    ),
+    "fixed_size_binary": (lambda size, nulls: fixed_bytes(size, "none"), pa.binary(4)),
+}
+
+
+@pytest.mark.parametrize("nulls", ["none", "some"])
+@pytest.mark.parametrize(("make", "target"), RELABELLED.values(), ids=RELABELLED.keys())
+def test_what_has_the_same_layout_is_not_copied(make, target, nulls):
+    array = make(64, nulls)
+    own = addresses(bridge.to_arrow_device(array))
+    asked = bridge.to_arrow_device(array, requested_schema=pa.field("", target))
+    assert asked.schema.type == target
+    assert addresses(asked) <= own
+    assert all(buffer.zero_copy for buffer in asked.buffers())
+
+
+def addresses(array):
+    return {buffer.address for buffer in array.buffers()}
+
+
+#: What is converted, and which buffers are still the source's.
+CONVERTED = {
+    "large_string": (sample(pa.string()), pa.large_string(), {"validity", "data"}),
+    "string_view": (sample(pa.string()), pa.string_view(), {"validity", "data"}),
+    "large_list": (
+        sample(pa.list_(pa.int32())),
+        pa.large_list(pa.int32()),
+        {"validity", "[].validity", "[].data"},
+    ),
+    "time32": (scaled(pa.duration("s"), 3), pa.time32("s"), {"validity"}),
+    "decimal": (sample(pa.decimal32(9, 2)), pa.decimal64(9, 2), set()),
+    "dictionary": (sample(pa.string()), pa.dictionary(pa.int32(), pa.string()), set()),
+    "decoded": (sample(pa.dictionary(pa.int8(), pa.string())), pa.string(), set()),
+    "struct": (
+        sample(pa.struct([("0", pa.int16()), ("1", pa.string())])),
+        pa.struct([("0", pa.int16()), ("1", pa.dictionary(pa.int8(), pa.string()))]),
+        {"validity", "0.validity", "0.data"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "target", "shared"), CONVERTED.values(), ids=CONVERTED.keys())
+def test_buffers_say_what_was_converted(make, target, shared):
+    column = samples.column_of(make(64, "some"))
+    own = addresses(bridge.to_arrow_device(column))
+    asked = bridge.to_arrow_device(column, requested_schema=pa.field("", target))
+    assert {buffer.name for buffer in asked.buffers() if buffer.zero_copy} == shared
+    for buffer in asked.buffers():
+        assert (buffer.address in own) == buffer.zero_copy, buffer
+
+
+AS_IT_IS = [
+    (pa.int64(), pa.int32()),
+    (pa.int32(), pa.string()),
+    (pa.string(), pa.int8()),
+    (pa.string(), pa.binary()),
+    (pa.float32(), pa.float16()),
+    (pa.timestamp("s"), pa.timestamp("ms")),
+    (pa.timestamp("s"), pa.timestamp("s", "UTC")),
+    (pa.timestamp("s", "UTC"), pa.date32()),
+    (pa.duration("s"), pa.time32("ms")),
+    (pa.decimal32(9, 2), pa.decimal64(9, 3)),
+    (pa.decimal32(9, 2), pa.decimal256(40, 2)),
+    (pa.list_(pa.int32()), pa.binary()),
+    (pa.list_(pa.int32()), pa.map_(pa.int8(), pa.int8())),
+    (pa.list_(pa.int32()), pa.struct([("a", pa.int32())])),
+    (pa.list_(pa.int32()), pa.list_view(pa.int32())),
+    (pa.struct([("0", pa.int8())]), pa.int8()),
+    (pa.list_(pa.int8()), pa.dictionary(pa.int8(), pa.list_(pa.int8()))),
+    (pa.null(), pa.int8()),
+    (pa.string(), pa.run_end_encoded(pa.int32(), pa.string())),
+    (pa.string(), pa.dense_union([pa.field("a", pa.string())])),
+]
+
+
+@pytest.mark.parametrize(("type_", "wanted"), AS_IT_IS)
+def test_what_cannot_be_met_comes_as_it_is(type_, wanted):
+    array = samples.values(type_, 20, "some")
+    for obj in (array, pa.StructArray.from_arrays([array], fields=[pa.field("0", type_)])):
+        type_asked = wanted if obj is array else pa.struct([("0", wanted)])
+        asked = bridge.to_arrow_device(obj, requested_schema=pa.field("", type_asked))
+        found = read(asked)
+        assert found.type.equals(obj.type, check_metadata=True)
+        assert found.equals(obj)
+
+
+def test_a_level_that_cannot_be_met_does_not_keep_others_from_being_met():
+    array = samples.values(pa.struct([("0", pa.int64()), ("1", pa.list_(pa.string()))]), 20, "some")
+    wanted = pa.struct([("0", pa.int8()), ("1", pa.list_view(pa.large_string()))])
+    found = read(export(array, wanted))
+    assert found.type == pa.struct([("0", pa.int64()), ("1", pa.list_(pa.large_string()))])
+
+
+REFUSED = {
+    "another number of fields": (
+        pa.array([{"0": 1}]),
+        pa.struct([("0", pa.int64()), ("1", pa.int64())]),
+        "2 fields found, 1 expected",
+    ),
+    "nulls": (
+        pa.array([{"0": 1}, {"0": None}]),
+        pa.struct([pa.field("0", pa.int64(), nullable=False)]),
+        "'0': nulls found",
+    ),
+    "nulls in a list": (
+        pa.array([[1, None]]),
+        pa.list_(pa.field("item", pa.int64(), nullable=False)),
+        r"'\[\]': nulls found",
+    ),
+    "a time within a day": (pa.array([DAY + 1], pa.timestamp("s")), pa.date32(), "within a day"),
+    "before the epoch": (pa.array([-1], pa.timestamp("ms")), pa.date64(), "within a day"),
+    "a negative time": (pa.array([None, -1], pa.duration("us")), pa.time64("us"), "times of day"),
+    "midnight": (pa.array([DAY], pa.duration("s")), pa.time32("s"), "times of day"),
+    "too many digits": (
+        pa.array([Decimal("-1000.00")], pa.decimal64(18, 2)),
+        pa.decimal32(5, 2),
+        "more than 5 digits",
+    ),
+    "other lengths": (pa.array([[1], [1, 2]], BYTES), pa.binary(1), "1 bytes each expected"),
+    "null bytes": (pa.array([[None]], BYTES), pa.binary(), "null bytes"),
+    "null keys": (
+        pa.array([[{"key": None, "value": 1}]], PAIRS),
+        pa.map_(pa.string(), pa.int32()),
+        "key': nulls found",
+    ),
+}
+
+
+@pytest.mark.parametrize(("array", "wanted", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_the_data_contradicts_is_refused(array, wanted, message):
+    with pytest.raises(ValueError, match=message):
+        export(array, wanted)
+    # A batch that fits gets the schema that was asked for.
+    if "fields" not in message:
+        empty = read(export(array.slice(0, 0), wanted))
+        assert empty.type.equals(wanted, check_metadata=True)
+
+
+def test_more_values_than_a_dictionary_can_count_are_refused():
+    array = pa.array([str(i) for i in range(300)])
+    assert len(read(export(array, pa.dictionary(pa.int16(), pa.string()))).dictionary) == 300
+    for codes in (pa.int8(), pa.uint8()):
+        with pytest.raises(OverflowError, match="300 dictionary values found"):
+            export(array, pa.dictionary(codes, pa.string()))
+    many = array.slice(0, 256)
+    assert len(read(export(many, pa.dictionary(pa.uint8(), pa.string()))).dictionary) == 256
+
+
+def test_what_lies_under_nulls_does_not_count():
+    bits = pa.py_buffer(b"\x01")
+    garbage = pa.py_buffer(b"\x00" * 8 + b"\xff" * 8)
+    for type_, wanted in (
+        (pa.timestamp("ms"), pa.date64()),
+        (pa.timestamp("ms"), pa.date32()),
+        (pa.duration("s"), pa.time32("s")),
+        (pa.decimal64(18, 0), pa.decimal32(1, 0)),
+    ):
+        array = pa.Array.from_buffers(type_, 2, [bits, garbage], null_count=1)
+        assert read(export(array, wanted)).null_count == 1
+
+
+def test_a_struct_that_is_null_may_hold_nulls():
+    fields = [pa.field("0", pa.int64()), pa.field("1", pa.string())]
+    children = [pa.array([1, None, 3]), pa.array(["a", None, "c"])]
+    mask = pa.array([False, True, False])
+    array = pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+    wanted = pa.struct([field.with_nullable(False) for field in fields])
+    found = read(export(array, wanted))
+    assert found.type == wanted
+    assert found.to_pylist() == [{"0": 1, "1": "a"}, None, {"0": 3, "1": "c"}]
+    assert [
+        child.null_count
+        for child in bridge.to_arrow_device(
+            samples.column_of(array), requested_schema=pa.field("", wanted)
+        ).children
+    ] == [0, 0]
+
+
+def test_nulls_in_a_dictionary_are_nulls_of_its_rows():
+    array = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None, 0], pa.int8()), pa.array(["a", None])
+    )
+    assert read(export(array, pa.string())).to_pylist() == ["a", None, None, "a"]
+
+
+TABLE = pa.schema(
+    [
+        pa.field("id", pa.int64(), metadata={"a": "b"}),
+        pa.field("text", pa.string()),
+        pa.field("when", pa.timestamp("s")),
+    ],
+    metadata={"whose": "mine"},
+)
+
+
+def table(**columns):
+    rows = {"id": [1, 2], "text": ["a", None], "when": pa.array([DAY, None], pa.timestamp("s"))}
+    return pa.RecordBatch.from_pydict(rows | columns, schema=TABLE)
+
+
+def test_a_table_is_asked_for_by_its_fields():
+    wanted = pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("words", pa.large_string(), metadata={"c": "d"}),
+            pa.field("when", pa.date32()),
+        ]
+    )
+    found = bridge.to_arrow_device(table(), requested_schema=wanted)
+    # What the request has no metadata for keeps its own.
+    assert found.schema.equals(
+        pa.schema(
+            [wanted.field(0).with_metadata({"a": "b"}), wanted.field(1), wanted.field(2)],
+            metadata={"whose": "mine"},
+        ),
+        check_metadata=True,
+    )
+    batch = pa.record_batch(found)
+    batch.validate(full=True)
+    assert batch.to_pydict() == {
+        "id": [1, 2],
+        "words": ["a", None],
+        "when": [dt.date(1970, 1, 2), None],
+    }
+    replaced = found.as_requested(wanted.with_metadata({"whose": "yours"}))
+    assert replaced.schema.metadata == {b"whose": b"yours"}
+
+
+def test_fields_are_not_moved():
+    wanted = pa.schema([TABLE.field("text"), TABLE.field("id"), TABLE.field("when")])
+    with pytest.raises(ValueError, match=r"'text' found at position 0 .*, 'id' expected"):
+        bridge.to_arrow_device(table(), requested_schema=wanted)
+
+
+def test_a_table_is_no_other_type():
+    with pytest.raises(ValueError, match="no struct found"):
+        bridge.to_arrow_device(table(), requested_schema=pa.field("", pa.int64()))
+
+
+def test_a_released_request_is_refused():
+    array = bridge.to_arrow_device(samples.column_of(pa.array([1])))
+    capsule = pa.int64().__arrow_c_schema__()
+    pa.DataType._import_from_c_capsule(capsule)
+    with pytest.raises(ValueError, match="consumed already"):
+        array.__arrow_c_device_array__(capsule)
+    with pytest.raises(ValueError, match="'arrow_schema' expected"):
+        array.__arrow_c_device_array__(1)
+
+
+def test_batches_agree_whatever_they_hold():
+    wanted = pa.schema([("id", pa.int8()), ("text", pa.string_view()), ("when", pa.date32())])
+    batches = [table(), table(text=[None, None]), table(id=[None, 5]), table().slice(0, 0)]
+    schemas = [bridge.to_arrow_device(batch, requested_schema=wanted).schema for batch in batches]
+    for schema in schemas:
+        assert schema.equals(schemas[0], check_metadata=True)
+        assert schema.types == [pa.int64(), pa.string_view(), pa.date32()]
+
+
+NAME, PARAMETERS = b"ARROW:extension:name", b"ARROW:extension:metadata"
+POINT = {NAME: b"a.point", PARAMETERS: b"2"}
+
+
+def field_of(type_, metadata=None):
+    return pa.field("0", type_, metadata=metadata)
+
+
+def test_an_extension_comes_with_the_storage_that_was_asked_for():
+    batch = pa.record_batch([pa.array(["a"])], schema=pa.schema([field_of(pa.string())]))
+    asked = pa.schema([field_of(pa.large_string(), POINT | {b"k": b"v"})])
+    found = bridge.to_arrow_device(batch, requested_schema=asked).schema
+    assert found.field(0).equals(asked.field(0), check_metadata=True)
+    # int8 cannot be met, so what comes is no point.
+    asked = pa.schema([field_of(pa.int8(), POINT | {b"k": b"v"})])
+    found = bridge.to_arrow_device(batch, requested_schema=asked).schema
+    assert found.field(0).equals(field_of(pa.string(), {b"k": b"v"}), check_metadata=True)
+
+
+def test_an_extension_is_of_its_own_storage_only():
+    batch = pa.record_batch([pa.array(["a"])], schema=pa.schema([field_of(pa.string(), POINT)]))
+    same = bridge.to_arrow_device(batch, requested_schema=pa.schema([field_of(pa.string())]))
+    assert same.schema.field(0).metadata == POINT
+    other = bridge.to_arrow_device(batch, requested_schema=pa.schema([field_of(pa.large_string())]))
+    assert other.schema.field(0).metadata is None
+
+
+def test_children_can_be_asked_too():
+    frame = bridge.to_arrow_device(table())
+    found = pa.array(frame.children[1], type=pa.large_string())
+    assert found.equals(pa.array(["a", None], pa.large_string()))
+    nested = bridge.to_arrow_device(pa.array([["a"], ["b", "c"]])).children[0]
+    schema, _ = nested.__arrow_c_device_array__(pa.large_string().__arrow_c_schema__())
+    assert struct_of(schema).format == b"U"
+
+
+def test_host_copies_can_be_asked_too():
+    found = (
+        bridge.to_arrow_device(table())
+        .to_host()
+        .as_requested(
+            pa.schema(
+                [("id", pa.int64()), ("text", pa.large_string()), ("when", pa.timestamp("s"))]
+            )
+        )
+    )
+    assert found.schema.field("text").type == pa.large_string()
+
+
+def test_a_released_array_is_asked_in_vain():
+    array = bridge.to_arrow_device(table())
+    array.release()
+    with pytest.raises(ValueError, match="released"):
+        array.__arrow_c_device_array__(pa.schema([("id", pa.int64())]).__arrow_c_schema__())
+
+
+def test_frames_are_asked_like_any_other():
+    frame = bridge.from_arrow_device(table())
+    wanted = pa.schema(
+        [("id", pa.int64()), ("text", pa.dictionary(pa.int8(), pa.string())), ("when", pa.date32())]
+    )
+    for array in (
+        bridge.to_arrow_device(frame, requested_schema=wanted),
+        frame.arrow_device.export(requested_schema=wanted),
+    ):
+        assert array.schema.types == wanted.types
+        back = bridge.from_arrow_device(array)
+        assert str(back["text"].dtype) == "category"
+
+
+def test_depth_does_not_matter():
+    inner = pa.struct([("0", pa.string()), ("1", pa.decimal32(9, 2))])
+    array = samples.values(pa.list_(pa.struct([("0", pa.list_(inner))])), 40, "some", (3, 5, 2))
+    target = pa.struct(
+        [("a", pa.dictionary(pa.uint8(), pa.large_string())), ("b", pa.decimal128(20, 2))]
+    )
+    wanted = pa.large_list(pa.struct([("x", pa.large_list(target))]))
+    for steps in samples.cuts(40):
+        column = samples.cut_column(
+            column_from(array), steps, lambda start, size: array.slice(start, size).null_count
+        )
+        found = read(bridge.to_arrow_device(column, requested_schema=pa.field("", wanted)))
+        assert found.type == wanted
+        assert [
+            row
+            and [
+                item
+                and {
+                    "0": item["x"]
+                    and [entry and {"0": entry["a"], "1": entry["b"]} for entry in item["x"]]
+                }
+                for item in row
+            ]
+            for row in found.to_pylist()
+        ] == samples.cut(array, steps).to_pylist()
+
+
+def test_strings_beyond_32_bits_are_refused_with_a_way_out():
+    offsets = pa.py_buffer(b"".join(i.to_bytes(8, "little") for i in (0, 1 << 31)))
+    text = samples.column_of(pa.array(["a"], pa.large_string()))
+    far = plc.Column(
+        text.type(),
+        1,
+        text.data(),
+        None,
+        0,
+        0,
+        [plc.Column(plc.DataType(plc.TypeId.INT64), 2, Memory(offsets), None, 0, 0, [])],
+    )
+    for wanted in (pa.string(), pa.string_view()):
+        with pytest.raises(OverflowError, match="ask for large_string"):
+            bridge.to_arrow_device(far, requested_schema=pa.field("", wanted))

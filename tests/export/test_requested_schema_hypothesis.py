@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random columns, and a random type for each of their levels that it can leave as."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.tests.strategies as past
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import cudf_arrow_bridge as bridge
+from testing import foreign
+from testing.peers.arrays import DeviceOnly, Producer, column_from
+from testing.samples import cut
+from testing.strategies import NOT_SLOW, arrays, dictionary_types, flat_types, slices
+
+# A column of pylibcudf knows of no time zone.
+plain_types = flat_types.filter(lambda type_: getattr(type_, "tz", None) is None)
+types = st.recursive(
+    plain_types | dictionary_types | st.sampled_from([pa.decimal32(9, 2), pa.decimal64(18, 0)]),
+    lambda inner: (
+        st.builds(pa.list_, inner)
+        | st.lists(inner, max_size=3).map(
+            lambda fields: pa.struct([(str(i), type_) for i, type_ in enumerate(fields)])
+        )
+    ),
+    max_leaves=5,
+)
+
+
+@st.composite
+def wishes(draw, type_):
+    """A type that a column can leave as, whatever its rows."""
+    if pa.types.is_list(type_):
+        make = draw(st.sampled_from([pa.list_, pa.large_list]))
+        return make(draw(wishes(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([(field.name, draw(wishes(field.type))) for field in type_])
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    wish = type_
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        wish = draw(st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
+    elif pa.types.is_date(type_):
+        wish = draw(st.sampled_from([pa.date32(), pa.date64()]))
+    elif pa.types.is_decimal(type_):
+        wider = [pa.decimal64(18, type_.scale), pa.decimal128(30, type_.scale)]
+        wish = draw(st.sampled_from([type_, *wider]))
+    if pa.types.is_null(type_) or not draw(st.booleans()):
+        return wish
+    return pa.dictionary(draw(past.integer_types), wish)
+
+
+def plain(type_):
+    """The same type without dictionaries, for pyarrow to cast to."""
+    if pa.types.is_list(type_):
+        return pa.list_(plain(type_.value_type))
+    if pa.types.is_large_list(type_):
+        return pa.large_list(plain(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([(field.name, plain(field.type)) for field in type_])
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def has_lists_of_nulls(type_, within=False):
+    if pa.types.is_null(type_):
+        return within
+    within = within or pa.types.is_list(type_)
+    return any(has_lists_of_nulls(type_.field(i).type, within) for i in range(type_.num_fields))
+
+
+def rows(array):
+    """Values that compare, NaN among them."""
+    return repr(array.to_pylist())
+
+
+@NOT_SLOW
+@given(arrays(types), st.data())
+def test_what_can_be_met_is_met(array, data):
+    array = cut(array, data.draw(slices(len(array))))
+    target = data.draw(wishes(array.type))
+    column = column_from(Producer(array))
+    found = pa.array(
+        DeviceOnly(bridge.to_arrow_device(column, requested_schema=pa.field("", target)))
+    )
+    found.validate(full=True)
+    assert found.type.equals(target)
+    expected = foreign.landed(array)
+    if plain(array.type).equals(array.type):
+        # pyarrow's own cast of these makes arrays that it cannot read.
+        assume(not has_lists_of_nulls(array.type))
+        expected = expected.cast(plain(target))
+    assert rows(found) == rows(expected)

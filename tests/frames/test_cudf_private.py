@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One test for each private thing of cuDF's that this package uses, so that a release names it."""
+
+import zoneinfo
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+from cudf_arrow_bridge.cuda.spans import HostSpan
+from cudf_arrow_bridge.frames import cudf_private as private
+from testing.host import addresses, to_plc
+from testing.host_frames import column, numbers
+from testing.samples import cut_column
+from testing.spilling import turn_on
+
+INTS = pa.array([1, None, 3])
+
+
+def plain():
+    return private.make_column(to_plc(INTS), np.dtype("int64"))
+
+
+def test_make_column_keeps_the_memory_and_every_part():
+    source = to_plc(pa.array([[1, 2], None, [3]]).slice(1))
+    made = private.make_column(source, cudf.ListDtype("int64"))
+    assert isinstance(made, cudf.core.column.ListColumn)
+    assert addresses(made.plc_column) == addresses(source)
+    assert (made.size, made.offset, made.null_count) == (2, 1, 1)
+
+
+def test_make_column_refuses_another_type():
+    with pytest.raises(ValueError, match="does not match"):
+        private.make_column(to_plc(INTS), np.dtype("int32"))
+
+
+def test_make_column_keeps_writers_away_at_every_depth():
+    words = pa.array([["a"], None, ["b", None]])
+    made = private.make_column(to_plc(words), cudf.ListDtype(private.DEFAULT_STRING_DTYPE))
+    offsets, strings = made.plc_column.children()
+    buffers = [made.mask, offsets.data(), strings.data(), strings.null_mask()]
+    buffers.append(strings.children()[0].data())
+    assert all(len(buffer.owner._slices) == 2 for buffer in buffers)
+
+
+def test_sharing_takes_a_reference_that_counts():
+    buffer = column(INTS, np.dtype("int64")).data
+    share = private.sharer()
+    shared = share(buffer)
+    assert shared is not buffer
+    assert (shared.ptr, shared.size, shared.owner) == (buffer.ptr, buffer.size, buffer.owner)
+    assert len(buffer.owner._slices) == 2
+    assert share(None) is None
+
+
+def test_sharing_locks_what_may_be_spilled(monkeypatch):
+    manager = turn_on(monkeypatch)
+    buffer = column(INTS, np.dtype("int64")).data
+    assert manager.buffers() == (buffer.owner,)
+    share = private.sharer()
+    shared = share(buffer), share(buffer)
+    assert len(buffer.owner._spill_locks) == 1
+    assert not buffer.owner.exposed
+    del share, shared
+    assert buffer.owner.spillable
+
+
+def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
+    manager = turn_on(monkeypatch)
+    span = HostSpan(np.arange(3))
+    source = plc.Column(plc.DataType(plc.TypeId.INT64), 3, span, None, 0, 0, [])
+    made = private.make_column(source, np.dtype("int64"))
+    owner = made.data.owner
+    assert (owner.owner, owner.size, made.data.size) == (span, 24, 24)
+    assert not owner.spillable
+    assert not owner.exposed
+    assert manager.buffers() == ()
+    assert len(owner._slices) == 2
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        cudf.Series._from_column(numbers()),
+        cudf.Index._from_column(numbers()),
+        cudf.DataFrame._from_data({"a": numbers()}),
+    ],
+    ids=lambda obj: type(obj).__name__,
+)
+def test_columns_of(obj):
+    (found,) = private.columns_of(obj)
+    assert found is obj._column if hasattr(obj, "_column") else found is obj._data["a"]
+
+
+def test_make_frame():
+    labels = pd.MultiIndex.from_tuples([("b", 1), ("a", 2)], names=["u", None])
+    made = private.make_frame([plain(), plain()], labels, cudf.RangeIndex(1, 4), {"k": 1})
+    pd.testing.assert_index_equal(made.columns, labels, exact=True)
+    assert made.shape == (3, 2)
+    assert made.attrs == {"k": 1}
+    assert (made.index.start, made.index.stop) == (1, 4)
+    assert made[("a", 2)].dtype == np.dtype("int64")
+
+
+def test_make_frame_of_equal_labels():
+    with pytest.raises(ValueError, match="equal labels"):
+        private.make_frame([plain(), plain()], pd.Index([1, True], dtype=object), None)
+
+
+def test_make_series():
+    made = private.make_series(plain(), ("n", 1), cudf.RangeIndex(2, 5))
+    assert (made.name, len(made), made.index.start) == (("n", 1), 3, 2)
+    assert len(private.make_series(plain(), None).index) == 3
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype", "kind"),
+    [
+        (INTS, np.dtype("int64"), cudf.Index),
+        (INTS.cast(pa.timestamp("s")), np.dtype("datetime64[s]"), cudf.DatetimeIndex),
+        (INTS.cast(pa.duration("s")), np.dtype("timedelta64[s]"), cudf.TimedeltaIndex),
+    ],
+)
+def test_make_index(array, dtype, kind):
+    made = private.make_index([private.make_column(to_plc(array), dtype)], ["n"])
+    assert type(made) is kind
+    assert (made.name, len(made)) == ("n", 3)
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "a"], [None, None], [None, 1]])
+def test_make_index_of_several(names):
+    made = private.make_index([plain(), plain()], names)
+    assert type(made) is cudf.MultiIndex
+    assert (list(made.names), len(made), made.nlevels) == (names, 3, 2)
+
+
+@pytest.mark.parametrize(("count", "name"), [(1, "uint8"), (255, "uint8"), (256, "uint16")])
+def test_codes_dtype_and_category_values(count, name):
+    values = numbers(count)
+    dtype = cudf.CategoricalDtype(values)
+    assert private.codes_dtype(dtype) == np.dtype(name)
+    found = private.category_values(dtype)
+    assert addresses(found.plc_column) == addresses(values.plc_column)
+
+
+def struct(**fields):
+    made = to_plc(pa.array([fields]))
+    return private.make_column(made, cudf.StructDtype(dict.fromkeys(fields, "int64")))
+
+
+def test_a_note_stays_with_a_column_until_it_is_another():
+    made = struct(a=1)
+    assert private.notes_of([made]) == {}
+    private.note_on_column(made, "note")
+    assert private.notes_of([made]) == {0: "note"}
+    frame = private.make_frame([made], pd.Index(["a"]), None)
+    assert private.notes_of([frame._data["a"]]) == {0: "note"}
+    made._mimic_inplace(struct(b=1), inplace=True)
+    assert private.notes_of([made]) == {}
+
+
+def test_a_note_stays_with_memory():
+    words = private.make_column(to_plc(pa.array([["a"], ["b"]])), cudf.ListDtype("str"))
+    strings = words.plc_column.children()[1]
+    assert private.noted_on_memory(words.plc_column, "otherwise") is None
+    private.note_on_memory(words.plc_column, "list")
+    private.note_on_memory(strings, "string")
+    column = private.make_column(cut_column(words.plc_column, [(1, 1)], lambda *_: 0), words.dtype)
+    part = column.plc_column
+    assert private.noted_on_memory(part, "otherwise") == "list"
+    assert private.noted_on_memory(part.children()[1], "otherwise") == "string"
+    assert private.noted_on_memory(plain().plc_column, "otherwise") is None
+
+
+def test_what_has_no_memory_takes_no_note():
+    column = struct(a=1).plc_column
+    private.note_on_memory(column, "struct")
+    assert private.noted_on_memory(column, None) is None
+    assert private.noted_on_memory(column, "otherwise") == "otherwise"
+
+
+def test_notes_of_columns():
+    noted, bare, both = plain(), plain(), plain()
+    private.note_on_memory(noted.plc_column, "memory")
+    private.note_on_column(bare, "column")
+    private.note_on_memory(both.plc_column, "memory")
+    private.note_on_column(both, "column")
+    fields = struct(a=1)
+    private.note_on_column(fields, "column")
+    # What cuDF has computed has memory of its own, and the column's own note says nothing of it.
+    assert private.notes_of([noted, bare, both, plain(), fields]) == {
+        0: "memory",
+        2: "memory",
+        4: "column",
+    }
+
+
+def test_compatible_timezone():
+    made = private.compatible_timezone(pd.DatetimeTZDtype("s", "UTC"))
+    assert made.tz == zoneinfo.ZoneInfo("UTC")
+
+
+def test_the_default_string_is_that_of_pandas_3():
+    assert pd.StringDtype(na_value=np.nan) == private.DEFAULT_STRING_DTYPE
+    assert cudf.DataFrame().columns.dtype in (np.dtype("int64"), private.DEFAULT_STRING_DTYPE)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every dtype of cuDF, out and in again, over the same memory."""
+
+import decimal
+import zoneinfo
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.frames.disassemble import disassemble
+from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
+from testing.host_frames import again, assert_same_object, column, dtypes, frame, series
+
+D = decimal.Decimal
+STRINGS = pa.array(["a", None, "ccc", "", "é" * 9])
+INTS = pa.array([1, None, 3, 4, -5])
+BERLIN = pd.DatetimeTZDtype("ns", zoneinfo.ZoneInfo("Europe/Berlin"))
+DEFAULT = pd.StringDtype(na_value=np.nan)
+STRUCTS = pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": 3, "b": ""}, None])
+LISTS = pa.array([[1, None], None, [], [4, 5, 6], [7]])
+DEEP = pa.array([[{"p": [1], "q": "x"}], None, [], [{"p": None, "q": None}, None], [None]])
+EDGES = pa.StructArray.from_arrays(
+    [INTS, pa.array([5, 5, 5, 5, 5])], ["left", "right"], mask=pa.array([False] * 4 + [True])
+)
+STAMPS = pa.array([1, None, 3, 4, 5], pa.timestamp("ns"))
+
+
+def numeric(name):
+    return INTS.fill_null(7).cast(name, safe=False)
+
+
+DECIMALS = pa.array([D("1.25"), None, D("-3.00"), D("0.01"), D("9.99")], pa.decimal64(10, 2))
+CASES = {
+    **{
+        name: (numeric(name), np.dtype(name))
+        for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    },
+    "float32": (INTS.cast("float32"), np.dtype("float32")),
+    "float64": (INTS.cast("float64"), np.dtype("float64")),
+    "bool": (pa.array([True, None, False, True, True]), np.dtype("bool")),
+    **{
+        f"{kind}[{unit}]": (make(unit), np.dtype(f"{kind}[{unit}]"))
+        for kind, make in (
+            ("datetime64", lambda unit: INTS.cast(pa.timestamp(unit))),
+            ("timedelta64", lambda unit: INTS.cast(pa.duration(unit))),
+        )
+        for unit in ("s", "ms", "us", "ns")
+    },
+    "zoned": (STAMPS, BERLIN),
+    "decimal32": (DECIMALS.cast(pa.decimal32(7, 2)), cudf.Decimal32Dtype(7, 2)),
+    "decimal64": (DECIMALS, cudf.Decimal64Dtype(10, 2)),
+    "decimal128": (DECIMALS.cast(pa.decimal128(20, 2)), cudf.Decimal128Dtype(20, 2)),
+    "str": (STRINGS, DEFAULT),
+    "large str": (STRINGS.cast("large_string"), DEFAULT),
+    "object": (STRINGS, np.dtype(object)),
+    "string": (STRINGS, pd.StringDtype("pyarrow")),
+    "string[python]": (STRINGS, pd.StringDtype("python")),
+    "Int64": (INTS, pd.Int64Dtype()),
+    "UInt8": (numeric("uint8"), pd.UInt8Dtype()),
+    "Float32": (INTS.cast("float32"), pd.Float32Dtype()),
+    "boolean": (pa.array([True, None, False, True, True]), pd.BooleanDtype()),
+    "arrow int": (INTS, pd.ArrowDtype(pa.int64())),
+    "arrow string": (STRINGS, pd.ArrowDtype(pa.string())),
+    "arrow large string": (STRINGS, pd.ArrowDtype(pa.large_string())),
+    "arrow zoned": (STAMPS, pd.ArrowDtype(pa.timestamp("ns", "Europe/Berlin"))),
+    "arrow decimal": (DECIMALS, pd.ArrowDtype(pa.decimal64(10, 2))),
+    "arrow list": (LISTS, pd.ArrowDtype(pa.list_(pa.field("each", pa.int64())))),
+    "arrow struct": (STRUCTS, pd.ArrowDtype(STRUCTS.type)),
+    "list": (LISTS, cudf.ListDtype("int64")),
+    "list of object": (
+        pa.array([["a"], None, [], [None, "b"], ["c"]]),
+        cudf.ListDtype(np.dtype(object)),
+    ),
+    "list of Int64": (LISTS, cudf.ListDtype(pd.Int64Dtype())),
+    "struct": (STRUCTS, cudf.StructDtype({"a": "int64", "b": DEFAULT})),
+    "struct of string": (STRUCTS, cudf.StructDtype({"a": "Int64", "b": pd.StringDtype("python")})),
+    "struct without fields": (
+        pa.array([{}, None, {}, {}, {}], pa.struct([])),
+        cudf.StructDtype({}),
+    ),
+    "list of struct of list": (
+        DEEP,
+        cudf.ListDtype(cudf.StructDtype({"p": cudf.ListDtype("int64"), "q": DEFAULT})),
+    ),
+    "interval": (EDGES, cudf.IntervalDtype("int64", "left")),
+    "interval unclosed": (EDGES, cudf.IntervalDtype("int64")),
+    "interval of times": (
+        pa.StructArray.from_arrays([STAMPS, STAMPS], ["left", "right"]),
+        cudf.IntervalDtype("datetime64[ns]", "both"),
+    ),
+    "interval of Int64": (EDGES, cudf.IntervalDtype(pd.Int64Dtype(), "right")),
+    "arrow null": (pa.nulls(5, pa.string()), pd.ArrowDtype(pa.null())),
+}
+
+
+def category(array, categories, dtype=DEFAULT, ordered=False):
+    made = cudf.CategoricalDtype(column(categories, dtype), ordered)
+    return array, made
+
+
+CODES = pa.array([1, None, 0, 1, 1], pa.uint8())
+CASES |= {
+    "category": category(CODES, pa.array(["x", "y"])),
+    "category ordered": category(CODES, pa.array(["x", "y"]), ordered=True),
+    "category order unknown": category(CODES, pa.array(["x", "y"]), ordered=None),
+    "category of object": category(CODES, pa.array(["x", "y"]), np.dtype(object)),
+    "category of times": category(
+        CODES, pa.array([1, 2], pa.timestamp("s")), np.dtype("datetime64[s]")
+    ),
+    "category of intervals": category(
+        CODES,
+        pa.array([{"left": 1, "right": 2}, {"left": 2, "right": 3}]),
+        cudf.IntervalDtype("int64", "right"),
+    ),
+    "category unused": category(pa.array([None] * 5, pa.uint8()), pa.array([], pa.string())),
+    **{
+        f"category {count}": category(
+            pa.array([count - 1, 0, None, count - 1, 1], width),
+            pa.array(range(count), pa.int64()),
+            np.dtype("int64"),
+        )
+        for count, width in (
+            (128, pa.uint8()),
+            (129, pa.uint8()),
+            (255, pa.uint8()),
+            (256, pa.uint16()),
+            (40_000, pa.uint16()),
+        )
+    },
+}
+SLICES = [(0, 5), (1, 5), (2, 4), (4, 5), (0, 0), (3, 3)]
+
+
+@pytest.mark.parametrize(("begin", "end"), SLICES)
+@pytest.mark.parametrize("name", CASES)
+def test_a_frame_comes_back_over_the_same_memory(name, begin, end):
+    array, dtype = CASES[name]
+    part = array.slice(begin, end - begin)
+    source = frame({name: column(part, dtype)})
+    found = again(source)
+    assert_same_object(found, source)
+    if name != "arrow null":
+        assert found._columns[0].offset == source._columns[0].offset
+        assert addresses(found._columns[0].plc_column) == addresses(source._columns[0].plc_column)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_series_comes_back(name):
+    source = series(column(*CASES[name]), name)
+    assert_same_object(again(source), source)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_series_comes_back_with_its_index(name):
+    labels = cudf.Index._from_column(column(INTS, np.dtype("int64")), name="i")
+    source = series(column(*CASES[name]), name, labels)
+    assert_same_object(again(source, True), source)
+
+
+@pytest.mark.parametrize(("begin", "end"), SLICES)
+@pytest.mark.parametrize("name", [n for n in CASES if not n.startswith("category")])
+def test_the_values_are_those_of_the_source(name, begin, end):
+    array, dtype = CASES[name]
+    part = array.slice(begin, end - begin)
+    (found,) = arrays_of(disassemble(series(column(part, dtype))))
+    if isinstance(found, pa.ExtensionArray):
+        found = found.storage
+    # A zone says where the clock hangs, not what it reads.
+    expected = part.cast(found.type) if pa.types.is_timestamp(found.type) else part
+    assert found.to_pylist() == expected.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("int8", pa.int8()),
+        ("zoned", pa.timestamp("ns", "Europe/Berlin")),
+        ("decimal32", pa.decimal32(7, 2)),
+        ("decimal128", pa.decimal128(20, 2)),
+        ("list", pa.list_(pa.field("item", pa.int64()))),
+        ("arrow list", pa.list_(pa.field("each", pa.int64()))),
+        ("struct", pa.struct({"a": pa.int64(), "b": pa.string()})),
+        ("arrow null", pa.null()),
+        ("category", pa.dictionary(pa.int8(), pa.string())),
+        ("category ordered", pa.dictionary(pa.int8(), pa.string(), ordered=True)),
+        ("category 128", pa.dictionary(pa.int8(), pa.int64())),
+        ("category 129", pa.dictionary(pa.uint8(), pa.int64())),
+        ("category 256", pa.dictionary(pa.int16(), pa.int64())),
+        ("category 40000", pa.dictionary(pa.uint16(), pa.int64())),
+    ],
+)
+def test_the_arrow_type(name, expected):
+    array, dtype = CASES[name]
+    assert schema_of(disassemble(series(column(array, dtype)))).field(0).type == expected
+
+
+@pytest.mark.parametrize(("begin", "end"), SLICES)
+def test_the_codes_of_a_slice_reach_from_the_buffers_start_to_its_end(begin, end):
+    array, dtype = CASES["category"]
+    (made,) = disassemble(series(column(array.slice(begin, end - begin), dtype))).columns
+    codes, _ = made.children()
+    assert (made.offset(), made.size()) == (begin, end - begin)
+    assert (codes.offset(), codes.size(), codes.null_mask()) == (0, end, None)
+
+
+def test_an_interval_is_what_pandas_writes():
+    source = frame({"i": column(*CASES["interval"])})
+    pandas = pd.DataFrame({"i": pd.arrays.IntervalArray.from_tuples([(1, 5)], closed="left")})
+    expected = pa.Schema.from_pandas(pandas).field("i").type
+    assert schema_of(disassemble(source)).field("i").type == expected.__class__(pa.int64(), "left")
+
+
+PANDAS = {
+    "zoned": BERLIN,
+    "str": DEFAULT,
+    "large str": DEFAULT,
+    # What pandas 3 makes of strings that were kept as objects.
+    "object": DEFAULT,
+    # pandas gives both dtypes one name.
+    "arrow string": pd.StringDtype("pyarrow"),
+    "list": np.dtype(object),
+    "struct": np.dtype(object),
+    "decimal64": np.dtype(object),
+    "interval": pd.IntervalDtype("int64", "left"),
+    "interval unclosed": pd.IntervalDtype("int64", "right"),
+    "interval of times": pd.IntervalDtype("datetime64[ns]", "both"),
+    "category": pd.CategoricalDtype(["x", "y"]),
+    "category ordered": pd.CategoricalDtype(["x", "y"], ordered=True),
+    "category 129": pd.CategoricalDtype(range(129)),
+    "category 40000": pd.CategoricalDtype(range(40_000)),
+    **{
+        name: CASES[name][1]
+        for name in (
+            *("int8", "uint64", "float32", "datetime64[ms]", "timedelta64[us]"),
+            *("string", "string[python]", "Int64", "UInt8", "Float32", "boolean"),
+            *("arrow int", "arrow zoned"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", PANDAS)
+def test_pandas_reads_the_table(name):
+    array, dtype = CASES[name]
+    # Rows without nulls: pandas' intervals and ints of the plain kind have none.
+    source = frame({"x": column(array.slice(2, 2), dtype)})
+    found = table_of(disassemble(source)).to_pandas()
+    assert found["x"].dtype == PANDAS[name]
+    assert found.columns.tolist() == ["x"]
+
+
+@pytest.mark.parametrize("name", ["category", "struct", "list of struct of list", "str", "int64"])
+def test_writing_to_the_frame_leaves_the_export_alone(name, monkeypatch):
+    """cuDF's own copy-on-write moves the writer away; only the copy to a GPU is replaced."""
+    import cudf.core.buffer.buffer as module
+
+    class HostBuffer:
+        def __init__(self, *, ptr, size):
+            self.memory = np.empty(size, "uint8")
+            self.ptr, self.size = self.memory.ctypes.data, size
+
+        __cuda_array_interface__ = property(
+            lambda self: {
+                "data": (self.ptr, False),
+                "shape": (self.size,),
+                "strides": None,
+                "typestr": "|u1",
+                "version": 3,
+            }
+        )
+
+    monkeypatch.setattr(module.rmm, "DeviceBuffer", HostBuffer)
+    source = frame({"x": column(*CASES[name])})
+    (written,) = source._columns
+    before = addresses(written.plc_column)
+    parts = disassemble(source)
+    exported = addresses(parts.columns[0])
+    with written.access(mode="write", scope="internal"):
+        after = addresses(written.plc_column)
+    assert all(new != old for new, old in zip(after, before, strict=True) if old)
+    assert addresses(parts.columns[0]) == exported
+    assert {address for address in before if address} <= set(exported)
+
+
+def test_once_the_export_is_gone_cudf_writes_in_place_again():
+    (written,) = frame({"x": column(INTS, np.dtype("int64"))})._columns
+    owner = written.plc_column.data().owner
+    parts = disassemble(series(written))
+    assert len(owner._slices) > 1
+    del parts
+    assert len(owner._slices) == 1
+
+
+def test_imported_memory_is_never_written_in_place():
+    (found,) = again(frame({"x": column(INTS, np.dtype("int64"))}))._columns
+    for buffer in (found.data, found.mask):
+        assert len(buffer.owner._slices) > 1
+
+
+def test_dropping_the_frame_first_is_fine():
+    memory = pa.array(np.arange(1000))
+    parts = disassemble(frame({"x": column(memory, np.dtype("int64"))}))
+    address = memory.buffers()[1].address
+    expected = memory.to_pylist()
+    del memory
+    assert addresses(parts.columns[0])[0] == address
+    assert table_of(parts)["x"].to_pylist() == expected
+
+
+def test_dtypes_are_compared_for_real():
+    """The comparison these tests rest on tells apart what must differ."""
+    shapes = [dtypes(series(column(*case))) for case in CASES.values()]
+    twins = {("large str", "str"), ("str", "large str")}
+    names = list(CASES)
+    for i, left in enumerate(shapes):
+        for j, right in enumerate(shapes):
+            assert (left == right) == (i == j or (names[i], names[j]) in twins)
+    assert to_plc(INTS).size() == 5

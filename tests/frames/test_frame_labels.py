@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels of columns and rows: exact for us, and right for pandas, which reads its own metadata."""
+
+import json
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, reject
+from hypothesis import strategies as st
+
+from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
+from cudf_arrow_bridge.frames.assemble import assemble_frame
+from cudf_arrow_bridge.frames.disassemble import disassemble
+from testing.host import schema_of, table_of
+from testing.host_frames import (
+    again,
+    assert_same_object,
+    column,
+    content,
+    frame,
+    index,
+    multi,
+    numbers,
+    series,
+)
+from testing.labels import INDEXES, LABELS, same
+
+STRINGS = column(pa.array(["p", "q", "r"]), pd.StringDtype(na_value=np.nan))
+STAMPS = column(pa.array([1, 2, 3], pa.timestamp("ns")), np.dtype("datetime64[ns]"))
+
+
+def only(*keys):
+    def peer(schema):
+        return schema.with_metadata({key: schema.metadata[key] for key in keys})
+
+    return peer
+
+
+def labelled(labels):
+    return frame([numbers(start=10 * i) for i in range(len(labels))], labels)
+
+
+@pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
+def test_columns_come_back(labels):
+    source = labelled(labels)
+    assert_same_object(again(source), source)
+
+
+@pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
+def test_columns_come_back_beside_an_index(labels):
+    source = frame([numbers() for _ in labels], labels, index(STRINGS, "rows"))
+    assert_same_object(again(source), source)
+
+
+@given(st.lists(LABELS, max_size=5))
+def test_any_labels(labels):
+    assume(len(dict.fromkeys(labels)) == len(labels))
+    plain = np.empty(len(labels), object)
+    for position, label in enumerate(labels):
+        plain[position] = label
+    source = labelled(pd.Index(plain, dtype=object, tupleize_cols=False))
+    try:
+        source.columns  # noqa: B018
+    except ValueError:
+        reject()  # cuDF lets pandas take nested tuples apart
+    found = again(source, objects=False)
+    assert all(same(*pair) for pair in zip(found.columns, source.columns, strict=True))
+    assert found.columns.dtype == source.columns.dtype
+    assert content(found) == content(source)
+
+
+def test_an_object_as_label_needs_the_process():
+    label = frozenset("a")
+    source = labelled(pd.Index([label, "b"], dtype=object))
+    assert again(source).columns[0] is label
+    assert again(source, objects=False).columns[0] == str(label)
+
+
+def test_labels_that_differ_only_in_type_have_equal_field_names():
+    source = labelled(pd.Index([1, "1", None, "None"], dtype=object))
+    assert schema_of(disassemble(source)).names == ["1", "1", "None", "None"]
+    assert_same_object(again(source), source)
+
+
+FAITHFUL = [
+    "range", "range step", "tuple name", "uint8", "times", "zoned", "durations", "bools", "floats",
+    "multi", "multi unused",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAITHFUL)
+def test_pandas_reads_the_labels(name):
+    labels = INDEXES[name]
+    if name == "tuple name":
+        labels = labels.rename("n")
+    found = table_of(disassemble(labelled(labels))).to_pandas()
+    pd.testing.assert_index_equal(found.columns, labels, exact="equiv", check_names=True)
+    assert found.iloc[0].tolist() == [10 * i for i in range(len(labels))]
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_pandas_reads_the_labels_as_well_as_its_own(name):
+    """Never worse than what pyarrow itself keeps of the same labels."""
+    labels = INDEXES[name]
+    own = pd.DataFrame(np.zeros((3, len(labels)), "int64"), columns=labels)
+    found = table_of(disassemble(labelled(labels))).to_pandas()
+    assert len(found.columns) == len(labels)
+    try:
+        # pyarrow warns of what it cannot keep, or fails; then there is nothing to compare with.
+        expected = pa.Table.from_pandas(own).to_pandas()
+    except (TypeError, ValueError, UserWarning, UnicodeDecodeError, AttributeError):
+        return
+    if name != "bools":
+        # pyarrow converts the string "False" to True.
+        pd.testing.assert_index_equal(found.columns, expected.columns)
+
+
+@pytest.mark.parametrize("name", FAITHFUL)
+def test_without_ours_pandas_metadata_serves(name):
+    labels = INDEXES[name]
+    if name == "tuple name":
+        labels = labels.rename("n")
+    source = frame([numbers() for _ in labels], labels, index(STAMPS, "when"))
+    found = again(source, peer=only(PANDAS_KEY))
+    pd.testing.assert_index_equal(found.columns, labels, exact="equiv")
+    assert found.index.name == "when"
+    assert content(found.index) == content(source.index)
+
+
+def rows():
+    return {
+        "default": None,
+        "range": cudf.RangeIndex(2, 8, 2, name=("r", 1)),
+        "named": index(STRINGS, "rows"),
+        "nameless": index(numbers()),
+        "name of a column": index(STAMPS, "a"),
+        "name of bytes": index(STAMPS, b"\xff"),
+        "multi": multi([numbers(), STRINGS], ["u", None]),
+        "multi twins": multi([numbers(), STRINGS], ["u", "u"]),
+        "multi nameless": multi([STAMPS, STRINGS, numbers()], [None, None, None]),
+    }
+
+
+@pytest.mark.parametrize("name", rows())
+def test_the_index_comes_back(name):
+    source = frame({"a": numbers(), 7: STRINGS}, index=rows()[name])
+    assert_same_object(again(source), source)
+    assert_same_object(again(source, objects=False), source)
+
+
+@pytest.mark.parametrize("name", rows())
+def test_pandas_reads_the_index(name):
+    source = frame({"a": numbers(), "b": STRINGS}, index=rows()[name])
+    found = table_of(disassemble(source)).to_pandas()
+    assert found.columns.tolist() == ["a", "b"]
+    names = [n.decode("utf-8", "backslashreplace") if isinstance(n, bytes) else n
+             for n in source.index.names]  # fmt: skip
+    names = ["('r', '1')" if name == ("r", 1) else name for name in names]
+    assert list(found.index.names) == names
+    if isinstance(source.index, cudf.RangeIndex):
+        expected = source.index
+        assert isinstance(found.index, pd.RangeIndex)
+        assert list(found.index) == list(range(expected.start, expected.stop, expected.step))
+    else:
+        levels = [found.index.get_level_values(i) for i in range(found.index.nlevels)]
+        assert [list(level) for level in levels] == content(source.index)
+
+
+@pytest.mark.parametrize("name", ["default", "range", "named", "multi"])
+@pytest.mark.parametrize("preserve", [True, False])
+def test_preserve_index(name, preserve):
+    source = frame({"a": numbers()}, index=rows()[name])
+    parts = disassemble(source, preserve)
+    found = again(source, preserve)
+    if not preserve:
+        assert schema_of(parts).names == ["a"]
+        assert_same_object(found, frame({"a": numbers()}))
+        return
+    assert len(parts.columns) == 1 + source.index.nlevels
+    assert list(found.index.names) == list(source.index.names)
+    if isinstance(source.index, cudf.RangeIndex):
+        span = range(source.index.start, source.index.stop, source.index.step)
+        assert content(found.index) == [list(span)]
+    else:
+        assert content(found.index) == content(source.index)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_rows_without_columns(count):
+    source = frame([], pd.Index([], dtype="str", name="n"), cudf.RangeIndex(5, 5 + count))
+    parts = disassemble(source)
+    assert (parts.num_rows, parts.columns) == (count, [])
+    assert_same_object(again(source), source)
+    only_index = frame([], pd.RangeIndex(0), index(STRINGS, "i"))
+    assert_same_object(again(only_index), only_index)
+
+
+def test_no_metadata_at_all():
+    source = frame({"a": numbers(), "b": STRINGS}, index=index(STAMPS, "i"))
+    found = again(source, peer=lambda schema: schema.remove_metadata())
+    assert found.columns.tolist() == ["a", "b", "i"]
+    assert isinstance(found.index, cudf.RangeIndex)
+    pd.testing.assert_index_equal(
+        found.columns, pa.table({"a": [], "b": [], "i": []}).to_pandas().columns
+    )
+
+
+def test_attrs_come_back():
+    source = frame({"a": numbers()})
+    source.attrs = {"unit": "m", "deep": [1, {"x": None}]}
+    assert again(source).attrs == source.attrs
+    assert table_of(disassemble(source)).to_pandas().attrs == source.attrs
+    source.attrs = {"f": len}
+    assert again(source).attrs == {}
+
+
+SERIES_NAMES = [None, "x", "", 1, 1.5, float("nan"), True, ("a", 1), b"\xff", pd.Timestamp("2020")]
+
+
+@pytest.mark.parametrize("name", SERIES_NAMES, ids=repr)
+def test_the_name_of_a_series(name):
+    source = series(numbers(), name)
+    assert_same_object(again(source), source)
+
+
+@pytest.mark.parametrize("name", SERIES_NAMES, ids=repr)
+def test_the_name_of_a_series_beside_its_index(name):
+    source = series(numbers(), name, index(STRINGS, name))
+    assert_same_object(again(source, True), source)
+
+
+def test_the_range_of_a_series():
+    source = series(numbers(), "x", cudf.RangeIndex(2, 8, 2, name="r"))
+    assert_same_object(again(source), source)
+    assert_same_object(again(source, False), series(numbers(), "x"))
+
+
+def test_a_plain_series_needs_no_metadata():
+    (field,) = disassemble(series(numbers(), "x")).description.fields
+    assert (field.name, dict(field.metadata)) == ("x", {})
+    (field,) = disassemble(series(numbers())).description.fields
+    assert (field.name, dict(field.metadata)) == ("", {})
+
+
+def test_another_index_is_dropped_from_a_series_or_makes_it_a_table():
+    source = series(numbers(), "x", index(STRINGS, "i"))
+    assert disassemble(source).kind == "column"
+    assert_same_object(again(source), series(numbers(), "x"))
+    parts = disassemble(source, True)
+    assert parts.kind == "table"
+    found = table_of(parts).to_pandas()
+    assert found["x"].to_dict() == {"p": 0, "q": 1, "r": 2}
+
+
+@pytest.mark.parametrize("name", [None, "i", 3], ids=repr)
+def test_an_index_comes_back_as_a_series(name):
+    source = index(STRINGS, name)
+    assert_same_object(again(source), series(STRINGS, name))
+    assert_same_object(again(cudf.RangeIndex(4, 10, 2, name=name)), series(
+        column(pa.array([4, 6, 8]), np.dtype("int64")), name
+    ))  # fmt: skip
+
+
+def test_a_multiindex_comes_back_as_a_frame():
+    found = again(multi([numbers(), STRINGS, STAMPS], ["u", None, 7]))
+    assert_same_object(
+        found, frame([numbers(), STRINGS, STAMPS], pd.Index(["u", 1, 7], dtype=object))
+    )
+
+
+def test_the_pandas_metadata_is_what_pyarrow_writes():
+    own = pd.DataFrame(
+        {"a": [0, 1, 2], "t": pd.to_datetime([1, 2, 3]), "c": pd.Categorical(["x", "y", "x"])},
+        index=pd.Index(["p", "q", "r"], name="i"),
+    )
+    own["s"] = ["p", "q", "r"]
+    # Left alone, pyarrow makes large_string of pandas' strings.
+    schema = pa.Schema.from_pandas(own)
+    for name in ("s", "i"):
+        schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+    expected = pa.Table.from_pandas(own, schema=schema).schema.pandas_metadata
+    category = cudf.CategoricalDtype(
+        column(pa.array(["x", "y"]), pd.StringDtype(na_value=np.nan)), False
+    )
+    source = frame(
+        {
+            "a": numbers(),
+            "t": STAMPS,
+            "c": column(pa.array([0, 1, 0], pa.uint8()), category),
+            "s": STRINGS,
+        },
+        index=index(STRINGS, "i"),
+    )
+    found = json.loads(disassemble(source).description.metadata[PANDAS_KEY])
+    del expected["creator"], found["creator"]
+    assert found == expected
+
+
+def test_both_keys_are_there_and_are_json():
+    metadata = disassemble(
+        labelled(pd.Index(["a", "\ud800", "b\0"], dtype=object))
+    ).description.metadata
+    assert set(metadata) == {PANDAS_KEY, BRIDGE_KEY}
+    for value in metadata.values():
+        assert json.loads(value.decode("ascii"))
+
+
+def test_two_columns_of_one_name_do_not_fit_a_frame():
+    parts = disassemble(frame({"a": numbers(), "b": numbers()}))
+    schema = pa.schema([("a", pa.int64()), ("a", pa.int64())])
+    with pytest.raises(TypeError, match=r"\['a'\].*pylibcudf"):
+        assemble_frame(parts.columns, schema, 3)
+
+
+def test_only_cudf_objects():
+    with pytest.raises(TypeError, match=r"expected a cuDF DataFrame.*list"):
+        disassemble([1])

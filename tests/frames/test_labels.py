@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+import datetime
+import enum
+import json
+import typing
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudf_arrow_bridge.frames.labels import (
+    decode_index,
+    decode_label,
+    encode_index,
+    encode_label,
+    index_level_name,
+    stringify,
+)
+from testing.labels import INDEXES, LABELS, same
+
+
+class Point(typing.NamedTuple):
+    x: int
+    y: int
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+@given(LABELS)
+def test_labels_survive_json_exactly(label):
+    objects = []
+    form = json.loads(json.dumps(encode_label(label, objects)))
+    assert objects == []
+    assert same(decode_label(form), label)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        frozenset({1}),
+        Colour.RED,
+        datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+        pd.Timestamp("2020", tz=datetime.timezone(datetime.timedelta(minutes=7), "odd")),
+        range(3),
+        datetime.time(1, fold=1),
+        Point(1, 2),
+    ],
+    ids=repr,
+)
+def test_what_json_cannot_carry_travels_beside_it(label):
+    objects = []
+    form = json.loads(json.dumps(encode_label(("a", label), objects)))
+    assert decode_label(form, objects)[1] is label
+    assert decode_label(form) == ("a", str(label))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        1.5,
+        [],
+        {},
+        {"a": 1, "b": 2},
+        {"pickle": "gASVAg=="},
+        {"float": "x"},
+        {"date": 3},
+        {"numpy": ["O", "AAAAAAAAAAA="]},
+        {"missing": "?"},
+        {"timestamp": [1]},
+    ],
+    ids=str,
+)
+def test_a_form_of_someone_elses_is_refused(form):
+    with pytest.raises(ValueError, match="not "):
+        decode_label(form)
+
+
+@given(LABELS)
+def test_a_field_name_is_utf8_without_nul(label):
+    assert b"\0" not in stringify(label).encode()
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("x", "x"),
+        (1, "1"),
+        (None, "None"),
+        (b"abc", "abc"),
+        (b"\xff", "\\xff"),
+        (("a", 1), "('a', '1')"),
+        ((b"a", ("b", 2)), "('a', \"('b', '2')\")"),
+        ("a\0b", "a\\x00b"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_names_are_those_that_pyarrow_writes(label, expected):
+    assert stringify(label) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "taken", "expected"),
+    [
+        ("i", 0, ["a"], "i"),
+        (None, 0, ["a"], "__index_level_0__"),
+        ("a", 1, ["a"], "__index_level_1__"),
+        (None, 0, ["__index_level_0__"], "__index_level_1__"),
+        (7, 0, ["a"], "7"),
+    ],
+)
+def test_index_level_names_avoid_those_taken(name, position, taken, expected):
+    assert index_level_name(name, position, taken) == expected
+
+
+def trip(index, pick=slice(None)):
+    objects = []
+    common, entries = json.loads(json.dumps(encode_index(index, objects)))
+    return decode_index(common, entries[pick], objects)
+
+
+def assert_same(found, expected):
+    pd.testing.assert_index_equal(found, expected, exact=True)
+    assert found.dtype == expected.dtype
+    assert [type(label) for label in found] == [type(label) for label in expected]
+    if isinstance(expected, pd.MultiIndex):
+        for left, right in zip(found.levels, expected.levels, strict=True):
+            pd.testing.assert_index_equal(left, right, exact=True)
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_round_trip(index):
+    assert_same(trip(index), index)
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_a_part_of_it(index):
+    expected = index[1:]
+    if isinstance(index, pd.MultiIndex):
+        pd.testing.assert_index_equal(trip(index, slice(1, None)), expected)
+    else:
+        assert_same(trip(index, slice(1, None)), expected)
+
+
+def test_a_range_with_gaps_is_no_range():
+    found = trip(pd.RangeIndex(4, name="r"), slice(None, None, 3))
+    assert_same(found, pd.Index([0, 3], dtype="int64", name="r"))
+    assert_same(trip(pd.RangeIndex(3), slice(None, None, -1)), pd.Index([2, 1, 0]))
+
+
+def test_a_label_without_json_is_the_object_itself():
+    label = frozenset("ab")
+    index = pd.Index([label, "x"], dtype=object)
+    assert trip(index)[0] is label
+    assert decode_index(*encode_index(index, []))[0] == str(label)
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.integers(-5, 5) | st.none()), min_size=1))
+def test_any_multiindex(labels):
+    index = pd.MultiIndex.from_tuples(labels, names=[None, "n"])
+    assert_same(trip(index), index)

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What peers send: other metadata, and ours after they changed what it describes."""
+
+import base64
+import json
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
+from cudf_arrow_bridge.frames import layout
+from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
+from cudf_arrow_bridge.frames.disassemble import disassemble
+from testing.host import schema_of, to_plc
+from testing.host_frames import (
+    again,
+    column,
+    content,
+    dtypes,
+    frame,
+    index,
+    numbers,
+    series,
+)
+
+DEFAULT = pd.StringDtype(na_value=np.nan)
+STRINGS = pa.array(["p", None, "r"])
+
+
+def renamed(old, new):
+    def peer(schema):
+        position = schema.get_field_index(old)
+        return schema.set(position, schema.field(position).with_name(new))
+
+    return peer
+
+
+def source():
+    return frame(
+        [
+            numbers(),
+            column(pa.array([1, 2, None]), pd.Int64Dtype()),
+            column(STRINGS, np.dtype(object)),
+        ],
+        pd.Index([1, 2.5, ("t", 0)], dtype=object, name="names"),
+        index(column(STRINGS, DEFAULT), 7),
+    )
+
+
+def test_a_renamed_column_loses_only_its_own_label_and_dtype():
+    found = again(source(), peer=renamed("2.5", "new"))
+    assert found.columns.tolist() == [1, "new", ("t", 0)]
+    assert [str(d) for d in found.dtypes] == ["int64", "int64", "object"]
+    assert found.index.name == 7
+
+
+def test_dropped_and_reordered_columns():
+    parts = disassemble(source())
+    schema = schema_of(parts)
+    picked = [3, 2, 0]
+    fields = [schema.field(i) for i in picked]
+    found = assemble_frame(
+        [parts.columns[i] for i in picked], pa.schema(fields, metadata=schema.metadata), 3
+    )
+    pd.testing.assert_index_equal(
+        found.columns, pd.Index([("t", 0), 1], dtype=object, name="names", tupleize_cols=False)
+    )
+    assert found.index.name == 7
+    assert [str(d) for d in found.dtypes] == ["object", "int64"]
+    assert content(found) == [["p", None, "r"], [0, 1, 2], ["p", None, "r"]]
+
+
+def test_a_dropped_index():
+    parts = disassemble(source())
+    schema = schema_of(parts)
+    found = assemble_frame(parts.columns[:3], schema.remove(3), 3)
+    assert isinstance(found.index, cudf.RangeIndex)
+    assert len(found.columns) == 3
+
+
+def test_a_retyped_column_gets_the_dtype_of_its_type():
+    parts = disassemble(source())
+    schema = schema_of(parts)
+    schema = schema.set(1, pa.field("2.5", pa.float64())).set(2, pa.field("('t', '0')", pa.int8()))
+    parts.columns[1] = to_plc(pa.array([1.5, None, 2.5]))
+    parts.columns[2] = to_plc(pa.array([1, None, 3], pa.int8()))
+    found = assemble_frame(parts.columns, schema, 3)
+    assert [str(d) for d in found.dtypes] == ["int64", "float64", "int8"]
+    assert found.columns.tolist() == [1, 2.5, ("t", 0)]
+
+
+def test_filtered_rows_and_the_range_they_had():
+    for obj in (
+        frame({"a": numbers()}, index=cudf.RangeIndex(2, 8, 2)),
+        series(numbers(), "a", cudf.RangeIndex(2, 8, 2)),
+    ):
+        parts = disassemble(obj)
+        shorter = [to_plc(pa.array([1, 2]))]
+        if parts.kind == "table":
+            found = assemble_frame(shorter, schema_of(parts), 2)
+        else:
+            found = assemble_series(shorter[0], schema_of(parts).field(0))
+        assert (found.index.start, found.index.stop, found.index.step) == (0, 2, 1)
+
+
+def test_a_renamed_series():
+    field = pa.field("new", pa.int64(), metadata=schema_of(disassemble(series(numbers(), 5)))
+                     .field(0).metadata)  # fmt: skip
+    assert assemble_series(to_plc(pa.array([1])), field).name == "new"
+
+
+def damage(value):
+    return lambda schema: schema.with_metadata({**schema.metadata, BRIDGE_KEY: value})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"", b"{", b"[]", b"\xff", b'{"version": 2}', b'{"version": 1, "fields": 3}'],
+)
+def test_damaged_metadata_leaves_the_pandas_key(value):
+    found = again(source(), peer=damage(value))
+    assert found.columns.tolist() == ["1", "2.5", "('t', '0')"]
+    assert found.index.name == "7"
+    assert content(found) == content(source())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda part: (
+        st.lists(part, max_size=3) | st.dictionaries(st.text(max_size=3), part, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_no_metadata_can_keep_the_data_from_arriving(data):
+    """One entry of either key replaced by anything."""
+    parts = disassemble(source())
+    schema = schema_of(parts)
+    key = data.draw(st.sampled_from([BRIDGE_KEY, PANDAS_KEY]))
+    form = json.loads(schema.metadata[key])
+    form[data.draw(st.sampled_from(sorted(form)))] = data.draw(JSON)
+    metadata = {key: json.dumps(form).encode()}
+    found = assemble_frame(
+        parts.columns, schema.with_metadata(metadata), 3, parts.description.labels
+    )
+    if isinstance(found, cudf.DataFrame):
+        assert len(found.columns) + (not isinstance(found.index, cudf.RangeIndex)) == 4
+    assert len(found) == 3
+
+
+def arrow(arrow_type):
+    schema = pa.schema([pa.field("", arrow_type)])
+    return {"arrow": base64.b64encode(schema.serialize().to_pybytes()).decode()}
+
+
+ODD = [
+    7,
+    "Int64",
+    "object",
+    "nonsense",
+    [],
+    {},
+    {"string": ["nowhere", "NA"]},
+    {"string": 3},
+    {"arrow": "!"},
+    {"arrow": 3},
+    {"category": None},
+    {"list": "Int64"},
+    {"struct": [None]},
+    {"struct": None},
+    {"interval": None, "closed": "left"},
+    {"interval": None, "closed": 3},
+]
+DEFAULTS = {
+    "date": (pa.array([1, None], pa.date32()), "datetime64[s]"),
+    "float": (pa.array([1.5, None]), "float64"),
+    "edges": (pa.array([{"left": "a", "right": "b"}]), "struct"),
+    "list": (pa.array([["a"]]), "list"),
+    "category": (pa.array(["a"]).dictionary_encode(), "category"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+@pytest.mark.parametrize("form", [*ODD, "itself"], ids=str)
+def test_a_hint_that_does_not_fit_is_not_followed(name, form):
+    array, expected = DEFAULTS[name]
+    hint = arrow(array.type) if form == "itself" else form
+    ours = {"version": 1, "kind": "series", "field": "x", "label": 5, "hint": hint, "index": None}
+    field = pa.field("x", array.type, metadata={BRIDGE_KEY: json.dumps(ours).encode()})
+    found = assemble_series(to_plc(array), field)
+    assert found.name == 5
+    if not (form == "itself" and isinstance(found.dtype, pd.ArrowDtype)):
+        assert str(found.dtype).split("(")[0].lower().removesuffix("dtype") == expected
+    assert len(content(found)[0]) == len(array)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [[0, 3], ["0", 3, 1], [0, 3, 0], [0, 2**70, 1], [-(2**63), 2**63, 1], None, [0, 3, True]],
+)
+def test_a_range_that_is_none(span):
+    parts = disassemble(frame({7: numbers()}))
+    schema = schema_of(parts)
+    ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"index": {"names": [None], "range": span}}
+    theirs = json.loads(schema.metadata[PANDAS_KEY])
+    keys = ("start", "stop", "step")
+    theirs["index_columns"] = [dict(zip(keys, span or (), strict=False)) | {"kind": "range"}]
+    metadata = {BRIDGE_KEY: json.dumps(ours), PANDAS_KEY: json.dumps(theirs)}
+    found = assemble_frame(parts.columns, schema.with_metadata(metadata), 3)
+    assert (found.index.start, found.index.stop, found.index.step) == (0, 3, 1)
+
+
+def test_metadata_of_bottomless_depth():
+    deep = b"[" * 100_000 + b"]" * 100_000
+    for key in (BRIDGE_KEY, PANDAS_KEY):
+        found = again(source(), peer=lambda schema, key=key: schema.with_metadata({key: deep}))
+        assert found.columns.tolist() == ["1", "2.5", "('t', '0')", "7"]
+
+
+def test_metadata_too_deep_to_decode(monkeypatch):
+    """From Python 3.12 on, JSON reads deeper than Python itself recurses."""
+
+    def give_up(*_):
+        raise RecursionError
+
+    monkeypatch.setattr(layout, "decode_index", give_up)
+    assert again(source()).columns.tolist() == ["1", "2.5", "('t', '0')"]
+    monkeypatch.setattr(layout, "decode_label", give_up)
+    assert again(series(numbers(), 5)).name == "5"
+
+
+def test_pyarrows_own_pandas_tables():
+    own = pd.DataFrame(
+        {"a": [1, 2, 3], "s": ["p", "q", "r"]},
+        index=pd.MultiIndex.from_tuples([(1, "x"), (2, "y"), (3, "z")], names=["n", None]),
+    )
+    table = pa.Table.from_pandas(own)
+    columns = [to_plc(chunked.combine_chunks()) for chunked in table.columns]
+    found = assemble_frame(columns, table.schema, 3)
+    pd.testing.assert_index_equal(found.columns, own.columns)
+    assert list(found.index.names) == ["n", None]
+    assert content(found.index) == [[1, 2, 3], ["x", "y", "z"]]
+    assert dtypes(found) == dtypes(frame({"a": numbers(), "s": column(STRINGS, DEFAULT)}))
+
+
+def test_what_cudf_itself_writes():
+    """An index level named "index" and no other name, by cuDF's habit."""
+    metadata = {
+        "index_columns": ["index"],
+        "column_indexes": [
+            {"name": None, "field_name": None, "pandas_type": "unicode", "numpy_type": "object",
+             "metadata": {"encoding": "UTF-8"}}
+        ],
+        "columns": [
+            {"name": n, "field_name": n, "pandas_type": "int64", "numpy_type": "int64",
+             "metadata": None}
+            for n in ("a", "index")
+        ],
+    }  # fmt: skip
+    schema = pa.schema(
+        [("a", pa.int64()), ("index", pa.int64())], {PANDAS_KEY: json.dumps(metadata)}
+    )
+    parts = disassemble(frame({"a": numbers(), "b": numbers(start=5)}))
+    found = assemble_frame(parts.columns, schema, 3)
+    assert found.columns.tolist() == ["a"]
+    assert content(found.index) == [[5, 6, 7]]
+
+
+def test_labels_that_turned_out_equal_give_way_to_the_names():
+    parts = disassemble(frame({"a": numbers(), "b": numbers()}))
+    schema = schema_of(parts)
+    ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
+    schema = schema.with_metadata({BRIDGE_KEY: json.dumps(ours)})
+    assert assemble_frame(parts.columns, schema, 3).columns.tolist() == ["a", "b"]
+
+
+def test_a_name_that_became_two_says_nothing_of_either():
+    """Which of the two the metadata meant, nobody knows: neither gets the dtype or the index."""
+    parts = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
+    fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
+    schema = pa.schema(fields, metadata=schema_of(parts).metadata)
+    with pytest.raises(TypeError, match=r"\['i'\]"):
+        assemble_frame([parts.columns[1]] * 2, schema, 3)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a frame's columns were in Arrow, they are again when they leave."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import cudf
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.frames import cudf_private as private
+from testing.samples import cut_column
+
+DAY = dt.date(2024, 2, 29)
+NOON = dt.time(12, 30, 5)
+
+
+def field(type_, **metadata):
+    return pa.field("x", type_, metadata=metadata or None)
+
+
+#: Rows of each type, and the dtype that a user meets.
+COLUMNS = {
+    "date32": (pa.array([DAY, None, DAY], pa.date32()), "datetime64[s]"),
+    "date64": (pa.array([DAY, None, DAY], pa.date64()), "datetime64[ms]"),
+    "time32[s]": (pa.array([NOON, None, NOON], pa.time32("s")), "timedelta64[s]"),
+    "time32[ms]": (pa.array([NOON, None, NOON], pa.time32("ms")), "timedelta64[ms]"),
+    "time64[us]": (pa.array([NOON, None, NOON], pa.time64("us")), "timedelta64[us]"),
+    "time64[ns]": (pa.array([NOON, None, NOON], pa.time64("ns")), "timedelta64[ns]"),
+    "binary": (pa.array([b"a", None, b"\xff\0"], pa.binary()), "list"),
+    "large_binary": (pa.array([b"a", None, b"\xff\0"], pa.large_binary()), "list"),
+    "fixed_size_binary": (pa.array([b"abcd", None, b"\xff\0\0\0"], pa.binary(4)), "list"),
+    "map": (pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int32())), "list"),
+    "map of dates": (
+        pa.array([[(DAY, b"1")], None, []], pa.map_(pa.date32(), pa.large_binary())),
+        "list",
+    ),
+    "large_string": (pa.array(["a", None, "b"], pa.large_string()), "str"),
+    "large_list": (pa.array([[1], None, []], pa.large_list(pa.int32())), "list"),
+    "list of other names": (
+        pa.array([[1], None, []], pa.list_(pa.field("element", pa.int32(), metadata={"a": "b"}))),
+        "list",
+    ),
+    "struct": (
+        pa.array(
+            [{"day": DAY, "at": NOON}, None, {"day": None, "at": None}],
+            pa.struct([("day", pa.date32()), pa.field("at", pa.time64("us"), metadata={"a": "b"})]),
+        ),
+        "struct",
+    ),
+    "list of struct": (
+        pa.array([[{"raw": b"a"}], None, []], pa.list_(pa.struct([("raw", pa.binary())]))),
+        "list",
+    ),
+    "dictionary<int32>": (
+        pa.array(["a", None, "b"]).dictionary_encode(),
+        "category",
+    ),
+    "dictionary<uint16>": (
+        pa.array(["a", None, "b"]).cast(pa.dictionary(pa.uint16(), pa.large_string())),
+        "category",
+    ),
+    "dictionary of dates": (
+        pa.array([DAY, None, DAY], pa.date32()).dictionary_encode(),
+        "category",
+    ),
+    "dictionary in a list": (
+        pa.ListArray.from_arrays([0, 2, 2, 3], pa.array(["a", "b", "a"]).dictionary_encode()),
+        "list",
+    ),
+    "decimal": (pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal64(9, 2)), "decimal64"),
+    "zone": (pa.array([1, None, 2], pa.timestamp("us", "Europe/Oslo")), "datetime64[us, Eur"),
+}
+CASES = pytest.mark.parametrize(("array", "dtype"), COLUMNS.values(), ids=COLUMNS.keys())
+
+
+def batch_of(array, **options):
+    return pa.record_batch([array], schema=pa.schema([pa.field("x", array.type, **options)]))
+
+
+def left(frame):
+    """What a frame leaves as, read and checked by pyarrow."""
+    batch = pa.record_batch(bridge.to_arrow_device(frame))
+    batch.validate(full=True)
+    return batch
+
+
+def rows(array):
+    """Dictionaries inside others come back encoded anew."""
+    return array.to_pylist()
+
+
+@CASES
+def test_columns_leave_as_what_they_were(array, dtype):
+    frame = bridge.from_arrow_device(batch_of(array))
+    assert str(frame["x"].dtype).startswith(dtype)
+    found = left(frame)
+    assert found.schema.field("x").equals(batch_of(array).schema.field("x"), check_metadata=True)
+    assert rows(found["x"]) == rows(array)
+    series = bridge.from_arrow_device(array)
+    assert pa.array(bridge.to_arrow_device(series)).type == array.type
+
+
+@CASES
+def test_batches_agree_whatever_they_hold(array, dtype):
+    whole = left(bridge.from_arrow_device(batch_of(array))).schema
+    for part in (array.slice(0, 0), array.slice(1, 1), array.slice(2)):
+        found = left(bridge.from_arrow_device(batch_of(part)))
+        assert found.schema.field("x").equals(whole.field("x"), check_metadata=True)
+        assert rows(found["x"]) == rows(part)
+
+
+@CASES
+def test_slices_leave_as_what_they_were(array, dtype):
+    repeated = pa.concat_arrays([array] * 5)
+    frame = bridge.from_arrow_device(batch_of(repeated))
+    (column,) = private.columns_of(frame)
+    for begin, end in ((0, 15), (1, 8), (9, 15)):
+        part = cut_column(
+            column.plc_column,
+            [(begin, end - begin)],
+            lambda begin, size: repeated.slice(begin, size).null_count,
+        )
+        made = private.make_series(private.make_column(part, column.dtype), "x")
+        found = pa.array(bridge.to_arrow_device(made))
+        found.validate(full=True)
+        assert found.type == array.type
+        assert rows(found) == rows(repeated.slice(begin, end - begin))
+
+
+@CASES
+def test_frames_made_of_the_same_columns_keep_them(array, dtype):
+    frame = bridge.from_arrow_device(batch_of(array))
+    made = cudf.DataFrame({"y": frame["x"]})
+    assert left(made).schema.field("y").type == array.type
+
+
+def test_what_is_computed_leaves_as_what_it_is():
+    frame = bridge.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
+    (column,) = private.columns_of(frame)
+    other = bridge.from_arrow_device(pa.array([1, 2], pa.timestamp("ms")))
+    column._mimic_inplace(private.columns_of(other)[0], inplace=True)
+    assert left(frame).schema.field("x").type == pa.timestamp("ms")
+    assert left(frame)["x"].cast(pa.int64()).to_pylist() == [1, 2]
+
+
+def test_a_view_of_another_type_is_no_date():
+    frame = bridge.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
+    (column,) = private.columns_of(frame)
+    numbers = private.make_series(column.astype(np.dtype("int64")), "x")
+    assert pa.array(bridge.to_arrow_device(numbers)).type == pa.int64()
+
+
+def test_required_columns_stay_required():
+    schema = pa.schema(
+        [
+            pa.field("x", pa.int32(), nullable=False),
+            pa.field("y", pa.list_(pa.field("item", pa.int8(), nullable=False)), nullable=False),
+        ]
+    )
+    batch = pa.record_batch([pa.array([1], pa.int32()), pa.array([[1]])], schema=schema)
+    assert left(bridge.from_arrow_device(batch)).schema.equals(schema)
+
+
+EXTENSIONS = {
+    "bytes": (pa.array([b"ab", None], pa.binary(2)), "arrow.uuid-like"),
+    "dates": (pa.array([DAY, None], pa.date32()), "a.date"),
+    "map": (pa.array([[("k", b"v")], None], pa.map_(pa.string(), pa.binary())), "a.map"),
+    "struct": (pa.array([{"a": NOON}, None], pa.struct([("a", pa.time32("s"))])), "a.struct"),
+    "string": (pa.array(["{}", None], pa.large_string()), "a.json"),
+    "string view": (pa.array(["{}", None, "x" * 20], pa.string_view()), "a.json"),
+    "binary view": (pa.array([b"x" * 20, None], pa.binary_view()), "a.blob"),
+    "list of views": (pa.array([["x" * 20], None], pa.list_(pa.string_view())), "a.text"),
+    "struct of views": (
+        pa.array([{"a": "x" * 20}, None], pa.struct([("a", pa.string_view())])),
+        "a.label",
+    ),
+}
+
+
+@pytest.mark.parametrize(("array", "name"), EXTENSIONS.values(), ids=EXTENSIONS.keys())
+def test_extensions_keep_their_name_and_storage(array, name):
+    metadata = {"ARROW:extension:name": name, "ARROW:extension:metadata": "p", "other": "kept"}
+    batch = batch_of(array, metadata=metadata)
+    for rows_ in (batch, batch.slice(1), batch.slice(0, 0)):
+        found = left(bridge.from_arrow_device(rows_))
+        assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
+        assert found["x"].to_pylist() == rows_["x"].to_pylist()
+
+
+def test_extensions_that_pyarrow_knows():
+    storage = pa.array([b"0123456789abcdef", None], pa.binary(16))
+    array = pa.ExtensionArray.from_storage(pa.uuid(), storage)
+    found = left(bridge.from_arrow_device(batch_of(array)))
+    assert found["x"].equals(array)
+
+
+class Label(pa.ExtensionType):
+    """Insists on its storage."""
+
+    def __init__(self):
+        super().__init__(pa.string_view(), "tests.label")
+
+    def __arrow_ext_serialize__(self):
+        return b"en"
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        assert (storage_type, serialized) == (pa.string_view(), b"en")
+        return cls()
+
+
+@pytest.fixture
+def label():
+    pa.register_extension_type(Label())
+    yield Label()
+    pa.unregister_extension_type("tests.label")
+
+
+@pytest.mark.parametrize("values", [["a", None, "b" * 30], []])
+def test_extensions_over_views_leave_as_views(label, values):
+    array = pa.ExtensionArray.from_storage(label, pa.array(values, pa.string_view()))
+    found = left(bridge.from_arrow_device(batch_of(array)))
+    assert found["x"].equals(array)
+    again = left(bridge.from_arrow_device(found))
+    assert again["x"].equals(array)
+    plain = left(bridge.from_arrow_device(batch_of(array.storage)))
+    assert plain["x"].type == pa.string()
+
+
+def test_an_extension_inside_a_list():
+    inner = pa.field("item", pa.binary(2), metadata={"ARROW:extension:name": "a.pair"})
+    array = pa.array([[b"ab"], None], pa.list_(inner))
+    found = left(bridge.from_arrow_device(batch_of(array)))
+    assert found.schema.field("x").type.value_field.equals(inner, check_metadata=True)
+
+
+def test_an_extension_of_another_storage_is_none():
+    metadata = {"ARROW:extension:name": "a.half", "other": "kept"}
+    batch = batch_of(pa.array([1.5, None], pa.float16()), metadata=metadata)
+    found = left(bridge.from_arrow_device(batch)).schema.field("x")
+    assert (found.type, found.metadata) == (pa.float32(), {b"other": b"kept"})
+
+
+def test_a_category_may_grow_beyond_its_codes():
+    codes = pa.array(list(range(100)), pa.int8())
+    few = pa.DictionaryArray.from_arrays(codes, pa.array([str(i) for i in range(100)]))
+    frame = bridge.from_arrow_device(batch_of(few))
+    many = bridge.from_arrow_device(pa.array([str(i) for i in range(200)]))
+    (column,) = private.columns_of(frame)
+    dtype = cudf.CategoricalDtype(private.columns_of(many)[0], ordered=False)
+    grown = private.make_series(private.make_column(column.plc_column, dtype), "x")
+    found = pa.array(bridge.to_arrow_device(grown))
+    assert found.type.index_type == pa.uint8()
+    assert found.to_pylist() == few.to_pylist()
+
+
+def test_requests_come_before_what_a_column_was():
+    frame = bridge.from_arrow_device(batch_of(pa.array([DAY, None], pa.date32())))
+    asked = bridge.to_arrow_device(frame, requested_schema=pa.schema([field(pa.date64())]))
+    assert asked.schema.field("x").type == pa.date64()
+    plain = bridge.to_arrow_device(frame, requested_schema=pa.schema([field(pa.timestamp("s"))]))
+    assert plain.schema.field("x").type == pa.timestamp("s")
+
+
+@CASES
+def test_arrays_of_other_libraries_leave_as_what_they_were(array, dtype):
+    found = pa.array(bridge.to_arrow_device(array))
+    found.validate(full=True)
+    assert found.type.equals(array.type, check_metadata=True)
+    assert rows(found) == rows(array)
+
+
+def test_what_was_zero_copy_is_so_again():
+    for name in ("date64", "time64[us]", "binary", "map", "zone"):
+        array = COLUMNS[name][0]
+        buffers = bridge.to_arrow_device(bridge.from_arrow_device(batch_of(array))).buffers()
+        assert all(buffer.zero_copy for buffer in buffers), name
+        theirs = {b.address for b in array.buffers() if b is not None}
+        assert {b.address for b in buffers if b.name.endswith("data")} <= theirs, name

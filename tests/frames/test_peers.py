@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What peers send: types that cuDF holds in a way of its own, or not at all."""
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
+from cudf_arrow_bridge.frames.disassemble import disassemble
+from testing.host import addresses, to_plc
+from testing.host_frames import (
+    content,
+    shape_of_dtype,
+)
+
+DEFAULT = pd.StringDtype(na_value=np.nan)
+STRINGS = pa.array(["p", None, "r"])
+
+
+def imported(array, field=None):
+    """Import an array as a series, and its values with it."""
+    found = assemble_series(to_plc(array), field or pa.field("x", array.type))
+    return found, content(found)[0]
+
+
+SLICES = [(0, 70), (1, 60), (31, 70), (33, 33), (64, 70)]
+MANY = [None if i % 5 == 0 else i - 30 for i in range(70)]
+
+
+@pytest.mark.parametrize(("begin", "end"), SLICES)
+def test_days_become_seconds(begin, end):
+    days = pa.array(MANY, pa.date32()).slice(begin, end - begin)
+    found, values = imported(days)
+    assert found.dtype == np.dtype("datetime64[s]")
+    assert values == days.cast(pa.timestamp("s")).to_pylist()
+
+
+def test_extreme_days_do_not_overflow():
+    days = pa.array([2**31 - 1, -(2**31)], pa.int32()).view(pa.date32())
+    found = assemble_series(to_plc(days), pa.field("d", days.type))
+    buffer = found._column.data
+    seconds = np.frombuffer(pa.foreign_buffer(buffer.ptr, 16, buffer), "int64")
+    assert seconds.tolist() == [(2**31 - 1) * 86400, -(2**31) * 86400]
+
+
+@pytest.mark.parametrize(("begin", "end"), SLICES)
+@pytest.mark.parametrize(
+    "width",
+    [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint64()],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [3, 255, 256, 70_000])
+def test_codes_get_the_width_that_cudf_wants(width, size, begin, end):
+    most = 2 ** (8 * width.bit_width // 8 - 1)
+    # Under the nulls lies what no category has.
+    codes = pa.array([i % min(size, most) for i in range(70)], width)
+    valid = pa.array([i % 5 != 0 for i in range(70)])
+    junk = np.where(np.arange(70) % 5 == 0, most - 1, codes.to_numpy()).astype(str(width))
+    masked = pa.Array.from_buffers(width, 70, [valid.buffers()[1], pa.py_buffer(junk)])
+    source = pa.DictionaryArray.from_arrays(masked, pa.array(range(size)), safe=False)
+    part = source.slice(begin, end - begin)
+    found, values = imported(part)
+    assert found.dtype.categories.dtype == np.dtype("int64")
+    assert values == part.to_pylist()
+    bits = 8 if size < 256 else 16 if size < 65_536 else 32
+    assert found._column.plc_column.type().id().name == f"UINT{bits}"
+    if bits == width.bit_width:
+        assert addresses(found._column.plc_column)[0] == junk.ctypes.data
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_order_of_a_dictionary_is_kept(ordered):
+    source = pa.DictionaryArray.from_arrays(pa.array([0, 1]), ["b", "a"], ordered=ordered)
+    assert imported(source)[0].dtype.ordered is ordered
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 6), (1, 5), (2, 2)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["x", None, "zz"]),
+        pa.array(["x", None, "zz"], pa.large_string()),
+        pa.array([1, None, 3], pa.int16()),
+        pa.array([True, None, False]),
+        pa.array([1, None, 3], pa.timestamp("us")),
+        pa.array([1, None, 3], pa.date32()),
+        pa.array([1, None, 3], pa.decimal128(5, 0)),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_a_dictionary_with_a_null_among_its_values_is_no_category(values, begin, end):
+    codes = pa.array([0, None, 1, 2, 0, 2], pa.int8())
+    source = pa.DictionaryArray.from_arrays(codes, values).slice(begin, end - begin)
+    found, got = imported(source)
+    assert not isinstance(found.dtype, cudf.CategoricalDtype)
+    expected = source.cast(values.type)
+    if pa.types.is_date(values.type):
+        expected = expected.cast(pa.timestamp("s"))
+    assert got == expected.to_pylist()
+
+
+def test_nor_is_a_dictionary_inside_a_list_or_struct():
+    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
+    lists = pa.ListArray.from_arrays([0, 1, 1, 4], words)
+    found, values = imported(lists)
+    assert shape_of_dtype(found.dtype) == ("list", shape_of_dtype(DEFAULT))
+    assert values == [["x"], [], [None, "y", "x"]]
+    structs = pa.StructArray.from_arrays([words], ["w"]).slice(1, 2)
+    found, values = imported(structs)
+    assert shape_of_dtype(found.dtype) == ("struct", [("w", shape_of_dtype(DEFAULT))])
+    assert values == [{"w": None}, {"w": "y"}]
+
+
+def test_an_empty_dictionary_of_strings_without_any_memory():
+    none = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int8()), pa.array([""])[:0])
+    found, values = imported(none)
+    assert values == [None, None]
+    assert len(found.dtype.categories) == 0
+    _, values = imported(pa.ListArray.from_arrays([0, 2], none))
+    assert values == [[None, None]]
+
+
+@pytest.mark.parametrize("size", [0, 1, 64, 513])
+def test_null_arrays(size):
+    found, values = imported(pa.nulls(size))
+    assert shape_of_dtype(found.dtype) == shape_of_dtype(DEFAULT)
+    assert values == [None] * size
+    assert found._column.null_count == size
+    lists = pa.ListArray.from_arrays([0, size], pa.nulls(size))
+    found, values = imported(lists)
+    assert shape_of_dtype(found.dtype) == ("list", shape_of_dtype(np.dtype(object)))
+    assert values == [[None] * size]
+
+
+def test_types_that_libcudf_stores_as_others():
+    """The field says map, time or binary; the column is what the core made of it."""
+    entries = pa.StructArray.from_arrays([pa.array(["k"]), pa.array([1])], ["key", "value"])
+    maps = pa.ListArray.from_arrays([0, 1], entries)
+    found = assemble_series(to_plc(maps), pa.field("m", pa.map_("string", "int64")))
+    assert content(found) == [[[{"key": "k", "value": 1}]]]
+    times = pa.array([5, None], pa.duration("us"))
+    found = assemble_series(to_plc(times), pa.field("t", pa.time64("us")))
+    assert found.dtype == np.dtype("timedelta64[us]")
+    raw = pa.array([[1, 2]], pa.list_(pa.uint8()))
+    for binary in (pa.binary(), pa.large_binary(), pa.binary(2)):
+        found = assemble_series(to_plc(raw), pa.field("b", binary))
+        assert shape_of_dtype(found.dtype) == ("list", (np.dtypes.UInt8DType, "uint8"))
+    pair = pa.array([[1, 2]])
+    for lists in (pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64())):
+        found = assemble_series(to_plc(pair), pa.field("l", lists))
+        assert content(found) == [[[1, 2]]]
+    runs = pa.run_end_encoded(pa.int32(), pa.string())
+    assert content(assemble_series(to_plc(STRINGS), pa.field("r", runs))) == [["p", None, "r"]]
+    uuid = pa.uuid()
+    raw = pa.array([[1] * 16], pa.list_(pa.uint8()))
+    found = assemble_series(to_plc(raw), pa.field("u", uuid))
+    assert shape_of_dtype(found.dtype) == ("list", (np.dtypes.UInt8DType, "uint8"))
+
+
+class Celsius(pa.ExtensionType):
+    def __init__(self):
+        super().__init__(pa.float64(), "test.celsius")
+
+    def __arrow_ext_serialize__(self):
+        return b"since 1742"
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        return cls()
+
+
+EXTENSIONS = {
+    "known to nobody": (
+        pa.array([1, 2]),
+        pa.field("x", pa.int64(), metadata={"ARROW:extension:name": "n", "own": "o"}),
+        {b"ARROW:extension:name": b"n", b"own": b"o"},
+    ),
+    "of Python": (
+        pa.array([1.5, None]),
+        pa.field("x", Celsius()),
+        {b"ARROW:extension:name": b"test.celsius", b"ARROW:extension:metadata": b"since 1742"},
+    ),
+    "of C++": (
+        pa.array(["{}"]),
+        pa.field("x", pa.json_()),
+        {b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""},
+    ),
+    "stored otherwise": (
+        pa.array([[1] * 16], pa.list_(pa.uint8())),
+        pa.field("x", pa.uuid()),
+        {b"ARROW:extension:name": b"arrow.uuid", b"ARROW:extension:metadata": b""},
+    ),
+    "a date": (
+        pa.array([1], pa.date32()),
+        pa.field("x", pa.date32(), metadata={"ARROW:extension:name": "n", "own": "o"}),
+        {b"ARROW:extension:name": b"n", b"own": b"o"},
+    ),
+    "nested": (
+        pa.array([[1]]),
+        pa.field("x", pa.list_(pa.int64()), metadata={"ARROW:extension:name": "n"}),
+        {b"ARROW:extension:name": b"n"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_an_extension_type_leaves_as_it_came(name):
+    array, field, expected = EXTENSIONS[name]
+    parts = disassemble(assemble_series(to_plc(array), field))
+    assert dict(parts.description.fields[0].metadata) == expected
+    whole = assemble_frame([to_plc(array)], pa.schema([field]), len(array))
+    assert dict(disassemble(whole).description.fields[0].metadata) == expected
+    assert dict(disassemble(whole["x"]).description.fields[0].metadata) == expected
+
+
+def test_an_interval_whose_extension_nobody_read():
+    edges = pa.array([{"left": 1, "right": 2}])
+    metadata = {
+        "ARROW:extension:name": "pandas.interval",
+        "ARROW:extension:metadata": '{"subtype": "int64", "closed": "both"}',
+    }
+    found, _ = imported(edges, pa.field("i", edges.type, metadata=metadata))
+    assert shape_of_dtype(found.dtype)[:2] == ("interval", "both")
+    for damaged in ("{", '{"closed": "ajar"}', "[]"):
+        metadata["ARROW:extension:metadata"] = damaged
+        found, _ = imported(edges, pa.field("i", edges.type, metadata=metadata))
+        assert isinstance(found.dtype, cudf.StructDtype)
+
+
+@pytest.mark.parametrize(
+    ("array", "path"),
+    [
+        (
+            pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["price", "price"]),
+            r"^orders: found a struct with two fields named 'price', expected",
+        ),
+        (
+            pa.ListArray.from_arrays(
+                [0, 1],
+                pa.StructArray.from_arrays(
+                    [pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([[1]]))], ["price"]
+                ),
+            ),
+            r"^orders\[\]\.price: found a dictionary of list<.*>, expected",
+        ),
+        (
+            pa.StructArray.from_arrays([pa.array([1], pa.timestamp("s", "+07:30"))], ["when"]),
+            r"^orders\.when: found timestamp\[s, tz=\+07:30\], a time zone .*, expected",
+        ),
+    ],
+)
+def test_what_no_cudf_frame_can_hold_is_named(array, path):
+    with pytest.raises(TypeError, match=path + ".*pylibcudf"):
+        imported(array, pa.field("orders", array.type))

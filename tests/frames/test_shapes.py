@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of one shape share a schema; whatever the schema says, another shape says otherwise."""
+
+from __future__ import annotations
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.arrow.parts import Recent
+from cudf_arrow_bridge.frames import shapes
+from testing.host_frames import column, frame, numbers
+from testing.peers.arrays import DeviceOnly
+
+STRINGS = pa.array(["a", None, "b"])
+
+
+def labelled(labels):
+    return frame([numbers()], labels)
+
+
+def imported(field, array=None):
+    array = pa.array([1, 2, 3], field.type) if array is None else array
+    return bridge.from_arrow_device(DeviceOnly(pa.record_batch([array], pa.schema([field]))))
+
+
+def with_range(*span, name=None):
+    count = len(range(*span))
+    return frame({"a": numbers(count)}, index=cudf.RangeIndex(*span, name=name))
+
+
+def with_attrs():
+    made = frame({"a": numbers()})
+    made.attrs = {"k": 1}
+    return made
+
+
+#: Frames that are alike but for one thing that a schema tells.
+FRAMES = {
+    "plain": lambda: frame({"a": numbers()}),
+    "another name": lambda: frame({"b": numbers()}),
+    "two columns": lambda: frame({"a": numbers(), "b": numbers()}),
+    "none": lambda: frame({}),
+    "another dtype": lambda: frame({"a": column(pa.array([1, 2, 3]), pd.Int64Dtype())}),
+    "another type": lambda: frame({"a": column(pa.array([1.5, 2, 3]), np.dtype("float64"))}),
+    "strings": lambda: frame({"a": column(STRINGS, pd.StringDtype(na_value=np.nan))}),
+    "strings of objects": lambda: frame({"a": column(STRINGS, np.dtype("object"))}),
+    "large strings": lambda: imported(pa.field("a", pa.large_string()), STRINGS.cast("large_utf8")),
+    "times": lambda: imported(pa.field("a", pa.timestamp("ms"))),
+    "zoned times": lambda: imported(pa.field("a", pa.timestamp("ms", "Europe/Paris"))),
+    "dates": lambda: imported(pa.field("a", pa.date32())),
+    "decimals": lambda: imported(pa.field("a", pa.decimal128(9, 2))),
+    "wider decimals": lambda: imported(pa.field("a", pa.decimal128(12, 2))),
+    "categories": lambda: imported(
+        pa.field("a", pa.dictionary(pa.int8(), pa.string())),
+        STRINGS.dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())),
+    ),
+    "lists": lambda: imported(
+        pa.field("a", pa.list_(pa.field("x", pa.int8()))),
+        pa.array([[1], None, []], pa.list_(pa.field("x", pa.int8()))),
+    ),
+    "not nullable": lambda: imported(pa.field("a", pa.int64(), nullable=False)),
+    "metadata": lambda: imported(pa.field("a", pa.int64(), metadata={"k": "v"})),
+    "other metadata": lambda: imported(pa.field("a", pa.int64(), metadata={"k": "w"})),
+    "named labels": lambda: labelled(pd.Index(["a"], name="n")),
+    "object labels": lambda: labelled(pd.Index(["a"], dtype=object)),
+    "a number as label": lambda: labelled(pd.Index([1], dtype=object)),
+    "a bool as label": lambda: labelled(pd.Index([True], dtype=object)),
+    "numbers as labels": lambda: labelled(pd.Index([0])),
+    "a range as labels": lambda: labelled(pd.RangeIndex(1)),
+    "another range": lambda: with_range(1, 4),
+    "a named range": lambda: with_range(0, 3, name="n"),
+    "no rows": lambda: with_range(0, 0),
+    "no rows, elsewhere": lambda: with_range(3, 3),
+    "an index": lambda: frame({"a": numbers()}, index=cudf.Index._from_column(numbers())),
+    "a named index": lambda: frame(
+        {"a": numbers()}, index=cudf.Index._from_column(numbers(), name="n")
+    ),
+    "attrs": with_attrs,
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch):
+    monkeypatch.setattr(shapes, "_known", Recent(len(FRAMES)))
+
+
+def schema_of(obj):
+    return bridge.to_arrow_device(obj).schema
+
+
+def test_every_shape_has_its_own_schema(monkeypatch):
+    made = {name: make() for name, make in FRAMES.items()}
+    alone = {}
+    for name, obj in made.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(shapes, "_known", Recent())
+            alone[name] = schema_of(obj)
+    for _ in range(2):
+        for name, obj in made.items():
+            assert schema_of(obj).equals(alone[name], check_metadata=True), name
+    written = [schema.serialize().to_pybytes() for schema in alone.values()]
+    assert len(set(written)) == len(written)
+
+
+#: Where the data has a say, or labels that are equal need not be the same.
+UNSHARED = ["none", "categories", "lists", "attrs", "object labels", "numbers as labels"]
+UNSHARED += ["a number as label", "a bool as label"]
+
+
+@pytest.mark.parametrize("name", [name for name in FRAMES if name not in UNSHARED])
+def test_frames_of_one_shape_share_a_schema(name):
+    first, second = (bridge.to_arrow_device(FRAMES[name]()) for _ in range(2))
+    assert first._arrow_schema is not second._arrow_schema
+    assert len(shapes._known._entries) == 1
+    assert first.schema.equals(second.schema, check_metadata=True)
+
+
+def test_nulls_count_where_the_schema_denied_them():
+    field = pa.field("a", pa.int64(), nullable=False)
+    clean = imported(field)
+    assert not schema_of(clean).field("a").nullable
+    spoiled = imported(field, pa.array([1, None, 3]))
+    assert schema_of(spoiled).field("a").nullable
+    assert not schema_of(clean).field("a").nullable
+
+
+def test_labels_may_change_their_names():
+    obj = frame({"a": numbers()})
+    labels = obj.columns
+    before = schema_of(obj)
+    labels.name = "n"
+    assert labels is obj.columns
+    after = schema_of(obj)
+    assert before.pandas_metadata["column_indexes"][0]["name"] is None
+    assert after.pandas_metadata["column_indexes"][0]["name"] == "n"
+
+
+def struct_of(*fields):
+    return pa.struct(fields)
+
+
+#: Fields that are alike but for one thing, at the top or below.
+FIELDS = [
+    pa.field("a", pa.int64()),
+    pa.field("b", pa.int64()),
+    pa.field("", pa.int64()),
+    pa.field("a", pa.int64(), nullable=False),
+    pa.field("a", pa.int64(), metadata={"k": "v"}),
+    pa.field("a", pa.int64(), metadata={"k": "w"}),
+    pa.field("a", pa.timestamp("s")),
+    pa.field("a", pa.timestamp("s", "UTC")),
+    pa.field("a", struct_of(pa.field("x", pa.int64()))),
+    pa.field("a", struct_of(pa.field("y", pa.int64()))),
+    pa.field("a", struct_of(pa.field("x", pa.int64(), nullable=False))),
+    pa.field("a", struct_of(pa.field("x", pa.int64(), metadata={"k": "v"}))),
+    pa.field("a", pa.list_(pa.field("x", pa.int64()))),
+    pa.field("a", pa.list_(pa.field("y", pa.int64()))),
+    pa.field("a", pa.dictionary(pa.int8(), pa.string())),
+    pa.field("a", pa.dictionary(pa.int8(), pa.string(), ordered=True)),
+    pa.field("a", pa.dictionary(pa.int8(), pa.large_string())),
+]
+
+
+def test_schemas_of_others_are_told_apart():
+    batches = [
+        pa.record_batch([pa.nulls(0, f.type)], pa.schema([f], metadata=metadata))
+        for f in FIELDS
+        for metadata in (None, {"k": "v"})
+    ]
+    for _ in range(2):
+        for batch in batches:
+            found = bridge.to_arrow_device(DeviceOnly(batch)).schema
+            assert found.equals(batch.schema, check_metadata=True)
+
+
+def test_only_so_many_are_remembered():
+    known = Recent(2)
+    for key in "abc":
+        known.add(key, key.upper())
+    found = [known.find(lambda k, wanted=wanted: k == wanted) for wanted in "abc"]
+    assert found == [None, "B", "C"]
+
+
+def test_a_request_is_of_one_export():
+    obj = frame({"a": numbers()})
+    wanted = pa.schema([("z", pa.int64())])
+    assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
+    assert schema_of(obj).names == ["a"]
+    assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that cuDF may spill: held in place while they are lent, and left alone where borrowed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host_frames import column, frame, index, multi, numbers, series
+from testing.spilling import HostBuffer, copy_to_host, locks, owners, turn_on
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+
+ROWS = list(range(100))
+
+
+@pytest.fixture
+def manager(monkeypatch):
+    """A spill manager like that of `CUDF_SPILL=on`."""
+    return turn_on(monkeypatch)
+
+
+@pytest.fixture
+def moving(manager, monkeypatch):
+    """Lets the manager move memory; on this machine all of it is the host's."""
+    import rmm
+
+    monkeypatch.setattr(rmm.pylibrmm.device_buffer, "copy_ptr_to_host", copy_to_host)
+    monkeypatch.setattr(rmm, "DeviceBuffer", HostBuffer)
+    return manager
+
+
+def text():
+    return column(pa.array(["a", None, "ccc"]), pd.StringDtype(na_value=np.nan))
+
+
+def category():
+    return column(pa.array([0, 1, None], pa.uint8()), cudf.CategoricalDtype(text_values()))
+
+
+def text_values():
+    return column(pa.array(["x", "y"]), pd.StringDtype(na_value=np.nan))
+
+
+def lists():
+    return column(pa.array([[1], None, [2, 3]]), cudf.ListDtype("int64"))
+
+
+OBJECTS = {
+    "frame": lambda: frame({"a": numbers(), "b": text(), "c": lists()}),
+    "series": lambda: series(text(), "s"),
+    "category": lambda: series(category(), "s"),
+    "index": lambda: index(numbers()),
+    "multi": lambda: multi([numbers(), text()], ["x", "y"]),
+    "indexed": lambda: frame({"a": numbers()}, index=index(numbers())),
+}
+
+
+@pytest.fixture(params=OBJECTS)
+def obj(request, manager):
+    return OBJECTS[request.param]()
+
+
+WAYS = {
+    "array": bridge.to_arrow_device,
+    "stream": lambda obj: list(bridge.to_arrow_device_stream(obj, max_rows=2)),
+    "with its index": lambda obj: bridge.to_arrow_device(obj, preserve_index=True),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_export_holds_memory_in_place_while_it_lives(obj, way):
+    assert all(owner.spillable for owner in owners(obj))
+    exported = WAYS[way](obj)
+    assert not any(owner.spillable for owner in owners(obj))
+    assert not any(owner.exposed for owner in owners(obj))
+    del exported
+    gc.collect()
+    assert all(owner.spillable for owner in owners(obj))
+
+
+def test_shallow_copies_stay_shallow(obj):
+    bridge.to_arrow_device(obj).release()
+    assert owners(obj.copy(deep=False)) == owners(obj)
+
+
+def test_an_export_has_one_lock(obj):
+    first = bridge.to_arrow_device(obj)
+    assert len(locks(obj)) == 1
+    second = bridge.to_arrow_device(obj)
+    assert len(locks(obj)) == 2
+    first.release()
+    gc.collect()
+    assert len(locks(obj)) == 1
+    second.release()
+
+
+def test_the_lock_lasts_as_long_as_any_consumer(manager):
+    whole = frame({"a": numbers(), "b": text()})
+    memory = owners(whole)
+    read = pa.record_batch(bridge.to_arrow_device(whole)).column(1)
+    del whole
+    gc.collect()
+    assert not any(owner.spillable for owner in memory)
+    held = [read]
+    del read
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert all(owner.spillable for owner in memory)
+    memory.clear()
+
+
+def test_another_threads_lock_does_not_count_as_ours(moving):
+    made = series(column(pa.array(ROWS), np.dtype("int64")))
+    (memory,) = owners(made)
+    inside, leave = threading.Event(), threading.Event()
+
+    def compute():
+        with made._column.access(mode="read", scope="internal"):
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    inside.wait()
+    exported = bridge.to_arrow_device(made)
+    leave.set()
+    thread.join()
+    assert not memory.spillable
+    assert moving.spill_device_memory(1) == 0
+    assert pa.array(exported).to_pylist() == ROWS
+
+
+def test_what_was_spilled_is_brought_back(moving):
+    made = series(column(pa.array(ROWS), np.dtype("int64")))
+    (memory,) = owners(made)
+    assert moving.spill_device_memory(1) == memory.size
+    assert memory.is_spilled
+    exported = bridge.to_arrow_device(made)
+    assert not memory.is_spilled
+    assert exported.buffers()[-1].address == memory._ptr
+    assert moving.spill_device_memory(1) == 0
+    assert pa.array(exported).to_pylist() == ROWS
+    assert not memory.exposed
+
+
+def imports():
+    """Imports whose memory is the producer's, or was made on the way."""
+    lists = pa.array([[{"a": i, "b": str(i)}] for i in range(3)])
+    batch = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""], "c": lists})
+    days = pa.array([1, None, 3], pa.date32())
+    return [
+        bridge.from_arrow_device(batch),
+        bridge.from_arrow_device(batch, copy=True),
+        bridge.from_arrow_device(days),
+        bridge.from_arrow_device(pa.array(["x", "y", "x"]).dictionary_encode()),
+        bridge.from_arrow_device_stream(pa.Table.from_batches([batch, batch])),
+        bridge.from_dlpack(np.arange(6.0)),
+    ]
+
+
+def test_imports_are_not_the_spill_managers(manager):
+    for imported in imports():
+        assert not any(owner.spillable or owner.exposed for owner in owners(imported))
+    assert manager.buffers() == ()
+
+
+def test_imports_can_be_used_as_any_frame(manager):
+    (imported, *_) = imports()
+    assert owners(imported.copy(deep=False)) == owners(imported)
+    again = bridge.from_arrow_device(bridge.to_arrow_device(imported))
+    assert pa.record_batch(bridge.to_arrow_device(again)).num_rows == 3
+    (number, _, _) = imported._columns
+    assert number.data.memory_info()[1] == 24
+
+
+def test_pickling_an_import_leaves_it_where_it_is(moving):
+    imported = bridge.from_arrow_device(pa.array(ROWS))
+    (memory,) = owners(imported)
+    address = memory.ptr
+    assert np.frombuffer(memory.memoryview(), "int64").tolist() == ROWS
+    assert (memory.ptr, memory.is_spilled) == (address, False)
+
+
+def test_what_cudf_copies_of_an_import_is_spilled_as_anything_else(moving):
+    imported = bridge.from_arrow_device(pa.array(ROWS))
+    copied = imported._column.data.copy(deep=True)
+    assert copied.owner.spillable
+    assert moving.buffers() == (copied.owner,)
+
+
+def test_writing_to_an_import_leaves_the_producer_as_it_was(moving):
+    array = pa.array(ROWS)
+    imported = bridge.from_arrow_device(array)
+    buffer = imported._column.data
+    with buffer.access(mode="write", scope="internal"):
+        np.frombuffer((np.ctypeslib.ctypes.c_char * 800).from_address(buffer.ptr), "int64")[:] = 0
+    assert array.to_pylist() == ROWS
+    assert pa.array(bridge.to_arrow_device(imported)).to_pylist() == [0] * 100
+    assert moving.buffers() == (buffer.owner,)
+
+
+SCRIPT = """
+import cudf
+import pyarrow as pa
+from cudf.core.buffer.spill_manager import get_global_manager
+
+import cudf_arrow_bridge as bridge
+
+manager = get_global_manager()
+assert manager is not None
+batch = pa.record_batch({"a": [1, None], "b": ["x", "y"]})
+frame = bridge.from_arrow_device(batch)
+assert manager.buffers() == ()
+assert pa.record_batch(bridge.to_arrow_device(frame)).to_pydict() == batch.to_pydict()
+"""
+
+
+def test_with_spilling_on_from_the_start():
+    wanted = {"CUDF_SPILL": "on", "CUDF_SPILL_ON_DEMAND": "off"}
+    subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | wanted, check=True)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dictionaries of every kind: each type of index, and values that libcudf wants otherwise."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+from testing import host, samples, views
+from testing.peers.arrays import Producer, column_from, forget_null_counts
+
+SIGNED = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+UNSIGNED = [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+
+
+def plain(array):
+    """The rows that a dictionary stands for, one by one: pyarrow cannot decode all of them."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = plain(array.dictionary)
+    return values.take(array.indices)
+
+
+def arrived(array):
+    """The rows of the column that an array becomes, read by its layout."""
+    column = column_from(array)
+    codes, keys = column.children()
+    assert keys.null_count() == 0 or keys.type().id() == plc.TypeId.EMPTY
+    index_type = {v: k for k, v in host.PLAIN.items()}[codes.type().id()]
+    found = host.to_arrow(column, pa.dictionary(index_type, key_type(array.type)))
+    found.validate(full=True)
+    assert column.null_count() == found.indices.null_count
+    return found
+
+
+def key_type(type_):
+    return key_type(type_.value_type) if pa.types.is_dictionary(type_) else type_
+
+
+def check(array):
+    for steps in samples.cuts(len(array)):
+        part = samples.cut(array, steps)
+        assert plain(arrived(part)).equals(plain(part)), (steps, part)
+    uncounted = column_from(Producer(array, forget_null_counts))
+    assert uncounted.null_count() == column_from(array).null_count()
+
+
+def coded(keys, size, nulls, index_type):
+    rows = enumerate(samples.mask(size, nulls))
+    codes = [None if null else i * 3 % len(keys) for i, null in rows]
+    return pa.DictionaryArray.from_arrays(pa.array(codes, index_type), keys)
+
+
+@pytest.mark.parametrize("index_type", [*SIGNED, *UNSIGNED], ids=str)
+def test_every_type_of_index(index_type):
+    check(coded(pa.array(["a", "b", "", "żółw"]), samples.MANY, "some", index_type))
+
+
+@pytest.mark.parametrize(
+    ("index_type", "count", "wanted"),
+    [
+        (pa.uint8(), 128, plc.TypeId.INT8),
+        (pa.uint8(), 129, plc.TypeId.INT16),
+        (pa.uint16(), 32_768, plc.TypeId.INT16),
+        (pa.uint16(), 32_769, plc.TypeId.INT32),
+        (pa.uint32(), 40_000, plc.TypeId.INT32),
+        (pa.uint64(), 40_000, plc.TypeId.INT64),
+    ],
+)
+def test_unsigned_indices_are_widened_only_if_they_must_be(index_type, count, wanted):
+    codes = pa.array(range(count), index_type)
+    array = pa.DictionaryArray.from_arrays(codes, pa.array(range(count)))
+    (found, _) = column_from(array).children()
+    assert found.type().id() == wanted
+    shared = found.data().ptr == codes.buffers()[1].address
+    assert shared == (plc.types.size_of(found.type()) == index_type.byte_width)
+    assert plain(arrived(array)).equals(plain(array))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("index_type", [*SIGNED, *UNSIGNED], ids=str)
+def test_nulls_among_the_values_become_null_rows(index_type, nulls):
+    for keys in (["a", None, "bc", None, "d"], [None, None], [None], ["a", None]):
+        check(coded(pa.array(keys, pa.string()), samples.MANY, nulls, index_type))
+
+
+@pytest.mark.parametrize(
+    "type_", [t for t in samples.TYPES if t not in samples.DICTIONARY], ids=str
+)
+def test_values_of_any_type_with_nulls(type_):
+    check(coded(samples.values(type_, 11, "some"), samples.MANY, "some", pa.int16()))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 9, 33])
+def test_sliced_dictionaries(offset):
+    keys = samples.values(pa.string(), 60, "some").slice(offset, 20)
+    check(coded(keys, samples.MANY, "some", pa.int8()))
+
+
+def test_keys_without_nulls_are_the_producers():
+    keys = pa.array([1, 2, 3])
+    array = coded(keys, 10, "some", pa.int8())
+    codes, found = column_from(array).children()
+    assert found.data().ptr == keys.buffers()[1].address
+    assert codes.data().ptr == array.indices.buffers()[1].address
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+def test_dictionaries_of_dictionaries(nulls):
+    inner = coded(pa.array(["a", None, "bc"]), 7, nulls, pa.uint8())
+    check(coded(inner, samples.MANY, "some", pa.int32()))
+    deeper = coded(inner, 5, "some", pa.int16())
+    check(coded(deeper, samples.MANY, nulls, pa.int8()))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+def test_dictionaries_of_runs_and_of_views(nulls):
+    keys = samples.values(pa.string(), 12, nulls)
+    runs, expected = views.run_ended(keys)
+    for kept, standing in ((runs, expected), (views.string_view(keys), keys)):
+        codes = coded(standing, samples.MANY, "some", pa.int8())
+        array = pa.DictionaryArray.from_arrays(codes.indices, kept)
+        for steps in samples.cuts(len(array)):
+            column = column_from(samples.cut(array, steps))
+            assert column.children()[1].null_count() == 0
+            found = host.to_arrow(column, codes.type)
+            assert plain(found).equals(plain(samples.cut(codes, steps)))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+def test_below_lists_and_structs(nulls):
+    size = samples.MANY
+    lists = samples.as_list(pa.int8(), size, nulls)
+    codes = coded(pa.array(["a", None, "bc"]), len(lists.values), "some", pa.int8())
+    array = pa.ListArray.from_arrays(lists.offsets, codes, mask=lists.is_null())
+    column = column_from(array)
+    elements = host.to_arrow(column.children()[1], pa.dictionary(pa.int8(), pa.string()))
+    assert plain(elements).equals(plain(codes))
+
+    codes = coded(pa.array(["a", None, "bc"]), size, "some", pa.int8())
+    numbers = samples.values(pa.int16(), size, "none")
+    fields = [pa.field("0", codes.type), pa.field("1", numbers.type)]
+    struct = samples.as_struct([codes, numbers], fields, size, nulls)
+    for steps in samples.cuts(size):
+        part = samples.cut(struct, steps)
+        found = host.to_arrow(column_from(part), struct.type)
+        found.validate(full=True)
+        assert found.is_null().equals(part.is_null())
+        # What stands under a null struct is null as well, here and there.
+        codes_found, numbers_found = found.flatten()
+        codes_there, numbers_there = part.flatten()
+        assert plain(codes_found).equals(plain(codes_there))
+        assert numbers_found.equals(numbers_there)
+
+
+def test_an_empty_dictionary():
+    for keys in (pa.array([], pa.string()), pa.nulls(0)):
+        codes = pa.array([None, None, None], pa.int8())
+        array = pa.DictionaryArray.from_arrays(codes, keys)
+        column = column_from(array)
+        assert (column.size(), column.null_count()) == (3, 3)
+
+
+def test_a_dictionary_of_nulls_is_all_null():
+    array = pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.int8()), pa.nulls(2))
+    column = column_from(array)
+    assert (column.size(), column.null_count()) == (3, 3)
+
+
+def test_indices_are_checked_where_they_are_looked_up():
+    keys = pa.array(["a", None])
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 1, 7], pa.int8()), keys, safe=False)
+    with pytest.raises(ValueError, match=r"row 2: index 7 found, of 2"):
+        column_from(array)

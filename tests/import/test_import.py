@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyarrow's and nanoarrow's arrays arrive; the columns are read back by their layout alone."""
+
+from __future__ import annotations
+
+import nanoarrow
+import nanoarrow.device
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import host, samples
+from testing.peers.arrays import (
+    Capsules,
+    DeviceOnly,
+    HostOnly,
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+)
+
+
+def check(column, expected):
+    assert column.size() == len(expected)
+    assert column.null_count() == expected.null_count
+    assert_same(host.to_arrow(column, expected.type), expected)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
+def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
+    for size in (0, 1, samples.MANY):
+        base = samples.nest(type_, nesting, size, nulls)
+        for steps in samples.cuts(size):
+            array = samples.cut(base, steps)
+            check(column_from(array), array)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
+def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
+    """PEERS.md I3: children's offsets add to the parent's, whoever made them."""
+    for inner in ((1,), (9, 1), (33, 7), (0, 31)):
+        base = samples.nest(type_, nesting, samples.MANY, nulls, inner)
+        for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
+            array = samples.cut(base, steps)
+            check(column_from(array), array)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
+def test_nulls_that_nobody_counted_are_counted(type_, nesting, nulls):
+    """PEERS.md I1: null_count = -1 on every level."""
+    base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))
+    for steps in ([(0, samples.MANY)], [(1, 64)], [(31, 65), (2, 33)]):
+        array = samples.cut(base, steps)
+        check(column_from(Producer(array, forget_null_counts)), array)
+
+
+def as_batch(schema, struct):
+    """A struct array as a record batch that has its offset."""
+    return Capsules(schema.__arrow_c_schema__(), struct.__arrow_c_device_array__()[1])
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("inner", [0, 1, 33])
+def test_a_record_batchs_own_offset_counts(nulls, inner):
+    """PEERS.md I2: the offset of the batch itself, alone and over sliced columns."""
+    columns = [samples.sliced(type_, samples.MANY, nulls, (inner,)) for type_ in samples.TYPES]
+    names = [str(i) for i in range(len(columns))]
+    schema = pa.schema(list(zip(names, samples.TYPES, strict=True)))
+    struct = pa.StructArray.from_arrays(columns, fields=list(schema))
+    for offset in samples.OFFSETS:
+        part = struct.slice(offset, 50)
+        table = bridge.from_arrow_device(as_batch(schema, part), to="pylibcudf")
+        assert table.num_rows() == 50
+        for column, expected in zip(table.columns(), columns, strict=True):
+            check(column, expected.slice(offset, 50))
+
+
+@pytest.mark.parametrize("size", [0, 1, samples.MANY])
+def test_record_batches_arrive_as_tables(size):
+    columns = [samples.values(type_, size, "some") for type_ in samples.TYPES]
+    batch = pa.record_batch(columns, [str(i) for i in range(len(columns))])
+    for source in (
+        DeviceOnly(batch),
+        HostOnly(batch),
+        DeviceOnly(nanoarrow.device.c_device_array(batch)),
+        HostOnly(nanoarrow.c_array(batch)),
+    ):
+        table = bridge.from_arrow_device(source, to="pylibcudf")
+        assert (table.num_rows(), table.num_columns()) == (size, len(columns))
+        for column, expected in zip(table.columns(), columns, strict=True):
+            check(column, expected)
+
+
+@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
+def test_nanoarrow_hands_over_the_same(type_):
+    for steps in ([(0, samples.MANY)], [(33, 65)], [(7, 0)]):
+        array = samples.cut(samples.values(type_, samples.MANY, "some"), steps)
+        check(column_from(nanoarrow.device.c_device_array(array)), array)
+        host_array = HostOnly(nanoarrow.c_array(array))
+        check(bridge.from_arrow_device(host_array, to="pylibcudf", kind="column"), array)
+
+
+def test_arrays_that_nanoarrow_built_arrive():
+    built = nanoarrow.c_array([1, None, 3], nanoarrow.int16())
+    check(column_from(nanoarrow.device.c_device_array(built)), pa.array([1, None, 3], pa.int16()))
+    text = nanoarrow.c_array(["a", "", None, "żółw"], nanoarrow.string())
+    check(column_from(nanoarrow.device.c_device_array(text)), pa.array(["a", "", None, "żółw"]))
+
+
+UNSIGNED = [
+    pytest.param(pa.uint8(), 100, plc.TypeId.INT8, id="uint8"),
+    pytest.param(pa.uint8(), 200, plc.TypeId.INT16, id="uint8 widened"),
+    pytest.param(pa.uint16(), 300, plc.TypeId.INT16, id="uint16"),
+    pytest.param(pa.uint16(), 40_000, plc.TypeId.INT32, id="uint16 widened"),
+    pytest.param(pa.uint32(), 3, plc.TypeId.INT32, id="uint32"),
+    pytest.param(pa.uint64(), 3, plc.TypeId.INT64, id="uint64"),
+]
+
+
+@pytest.mark.parametrize(("index_type", "size", "expected"), UNSIGNED)
+@pytest.mark.parametrize("offset", [0, 9, 33])
+def test_unsigned_indices_become_signed(index_type, size, expected, offset):
+    """PEERS.md I5."""
+    codes = pa.array([None, *range(size), *range(size)], index_type)
+    array = pa.DictionaryArray.from_arrays(codes, pa.array(range(size))).slice(offset)
+    column = column_from(array)
+    assert column.children()[0].type().id() == expected
+    signed = pa.dictionary(
+        dict(zip(host.PLAIN.values(), host.PLAIN, strict=True))[expected], pa.int64()
+    )
+    found = host.to_arrow(column, signed)
+    found.validate(full=True)
+    assert found.dictionary_decode().equals(array.dictionary_decode())
+
+
+def test_nulls_among_a_dictionarys_values_stay_null():
+    """PEERS.md I5. libcudf's keys have no nulls: the rows that refer to one are null instead."""
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1]), pa.array(["a", None]))
+    column = column_from(array)
+    assert column.children()[1].null_count() == 0
+    assert column.null_count() == 3
+    found = host.to_arrow(column, array.type)
+    assert found.dictionary_decode().equals(array.dictionary_decode())
+
+
+def test_a_slice_reports_all_bytes_that_it_holds():
+    """PEERS.md I9: rows before the first one count."""
+    column = column_from(pa.array([1, None, 3, 4, None]).slice(2))
+    assert column.offset() == 2
+    assert column.data().size == 5 * 8
+
+
+def test_empty_arrays_may_lack_every_buffer():
+    def drop_buffers(schema, array):
+        for i in range(array.array.n_buffers):
+            array.array.buffers[i] = None
+
+    for type_ in samples.TYPES:
+        if pa.types.is_null(type_):
+            continue
+        empty = samples.values(type_, 0, "none")
+        check(column_from(Producer(empty, drop_buffers)), empty)
+
+
+def test_validity_that_says_nothing_leaves_no_mask():
+    valid = pa.array([1, None, 3, 4]).slice(2)
+    assert column_from(valid).null_mask() is None
+    assert column_from(Producer(valid, forget_null_counts)).null_mask() is None
+
+
+def test_extension_arrays_arrive_as_their_storage():
+    words = pa.ExtensionArray.from_storage(
+        pa.opaque(pa.int32(), "word", "us"), pa.array([1, None], pa.int32())
+    )
+    check(column_from(words), words.storage)
+    assert_same(pa.array(DeviceOnly(bridge.to_arrow_device(DeviceOnly(words)))), words)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow's types that cuDF has no such type for arrive as the nearest one, and leave as that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import foreign, host, samples
+from testing.peers.arrays import (
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    read,
+    refused,
+)
+
+
+def check(array, edit=None, **options):
+    column = column_from(Producer(array, edit), **options)
+    assert column.size() == len(array)
+    assert column.null_count() == array.null_count
+    expected = foreign.landed(array)
+    assert_same(host.to_arrow(column, expected.type), expected)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
+def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
+    for size in (0, 1, samples.MANY):
+        base = foreign.nest(type_, nesting, size, nulls)
+        for steps in samples.cuts(size):
+            check(samples.cut(base, steps))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
+def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
+    for inner in ((1,), (9, 1), (33, 7), (0, 31)):
+        base = foreign.nest(type_, nesting, samples.MANY, nulls, inner)
+        for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
+            check(samples.cut(base, steps), forget_null_counts)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
+def test_copies_of_slices_are_the_same(type_, nesting, nulls):
+    base = foreign.nest(type_, nesting, samples.MANY, nulls, (9, 1))
+    for steps in ([(0, samples.MANY)], [(33, 65)], [(5, 0)]):
+        check(samples.cut(base, steps), copy=True)
+
+
+@pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
+def test_they_leave_as_what_they_became(type_):
+    array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
+    landed = foreign.landed(array)
+    asked = bridge.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
+    assert_same(read(asked), landed)
+
+
+@pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
+def test_their_values_pass_through(type_):
+    array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
+    found = read(bridge.to_arrow_device(Producer(array)))
+    assert found.to_pylist() == array.to_pylist()
+    if foreign.can_leave_again(type_):
+        assert found.type.equals(type_, check_metadata=True)
+
+
+@pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
+def test_empty_arrays_may_lack_every_buffer(type_):
+    def drop_buffers(schema, array):
+        for i in range(array.array.n_buffers):
+            array.array.buffers[i] = None
+
+    check(foreign.values(type_, 0, "none"), drop_buffers)
+
+
+def test_every_half_has_its_value():
+    halves = np.arange(2**16, dtype="uint16").view("float16")
+    column = column_from(pa.array(halves))
+    found = np.frombuffer(host.foreign(column.data()), "uint32")
+    numbers = ~np.isnan(halves)
+    assert np.array_equal(found[numbers], halves.astype("float32").view("uint32")[numbers])
+    assert np.isnan(found.view("float32")[~numbers]).all()
+
+
+# -- the memory --------------------------------------------------------------------------------
+
+
+def addresses(array):
+    return {buffer.address for buffer in array.buffers() if buffer and buffer.size}
+
+
+@pytest.mark.parametrize("nulls", ["none", "some"])
+@pytest.mark.parametrize("type_", foreign.ZERO_COPY, ids=str)
+def test_layouts_that_agree_are_shared(type_, nulls):
+    array = foreign.values(type_, samples.MANY, nulls)
+    assert {span.ptr for span in host.spans(column_from(array))} == addresses(array)
+
+
+@pytest.mark.parametrize(
+    ("type_", "made"),
+    [
+        pytest.param(pa.large_list(pa.int32()), 1, id="large_list"),
+        pytest.param(pa.large_binary(), 1, id="large_binary"),
+        pytest.param(pa.binary(3), 1, id="fixed_size_binary"),
+        pytest.param(pa.list_(pa.int16(), 3), 1, id="fixed_size_list"),
+        pytest.param(pa.list_(pa.list_(pa.int16(), 3), 2), 2, id="fixed_size_list of the same"),
+        pytest.param(pa.time32("s"), 1, id="time32"),
+        pytest.param(pa.float16(), 1, id="float16"),
+    ],
+)
+def test_nothing_else_is_converted_than_the_table_says(type_, made):
+    array = foreign.values(type_, samples.MANY, "some")
+    found = {span.ptr for span in host.spans(column_from(array, sanitize=False))}
+    assert len(found - addresses(array)) == made
+    replaced = 0 if pa.types.is_fixed_size_list(type_) or type_ == pa.binary(3) else 1
+    assert len(addresses(array) - found) == replaced
+
+
+# -- far inside of large arrays ----------------------------------------------------------------
+
+FAR = 2**31 + 40
+
+
+@pytest.fixture(scope="module")
+def far():
+    """Twelve bytes that count up, far inside of memory that nobody touches otherwise."""
+    data = pa.allocate_buffer(FAR + 12)
+    np.frombuffer(data, "uint8")[FAR:] = np.arange(12)
+    return data
+
+
+OFFSETS = pa.array([FAR, FAR + 4, FAR + 8, FAR + 12], pa.int64()).buffers()[1]
+
+
+def test_large_lists_far_inside_arrive(far):
+    child = pa.Array.from_buffers(pa.uint8(), FAR + 12, [None, far])
+    mask = pa.py_buffer(b"\x05")
+    array = pa.Array.from_buffers(pa.large_list(pa.uint8()), 3, [mask, OFFSETS], children=[child])
+    column = column_from(array, sanitize=False)
+    assert column.children()[1].data().ptr == far.address + FAR
+    found = host.to_arrow(column, pa.list_(pa.uint8()))
+    assert found.to_pylist() == [[0, 1, 2, 3], None, [8, 9, 10, 11]]
+
+
+def test_large_bytes_far_inside_arrive(far):
+    array = pa.Array.from_buffers(pa.large_binary(), 3, [None, OFFSETS, far])
+    column = column_from(array)
+    assert column.children()[1].data().ptr == far.address + FAR
+    found = host.to_arrow(column, pa.list_(pa.uint8()))
+    assert found.to_pylist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+@pytest.mark.parametrize("type_", [pa.large_binary(), pa.large_list(pa.int8())], ids=str)
+def test_more_elements_than_cudf_can_count(type_, far):
+    offsets = pa.array([0, FAR], pa.int64()).buffers()[1]
+    if pa.types.is_large_list(type_):
+        child = pa.Array.from_buffers(pa.int8(), FAR, [None, far])
+        array = pa.Array.from_buffers(type_, 1, [None, offsets], children=[child])
+    else:
+        array = pa.Array.from_buffers(type_, 1, [None, offsets, far])
+    message = refused(OverflowError, Producer(array))
+    assert str(FAR) in message
+    assert "stream" in message
+
+
+def test_more_elements_of_a_fixed_size_than_cudf_can_count():
+    child = pa.nulls(2**32)
+    array = pa.Array.from_buffers(pa.list_(pa.null(), 2**12), 2**20, [None], children=[child])
+    message = refused(OverflowError, Producer(array))
+    assert str(2**32) in message

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested columns arrive as libcudf expects them, and nothing is rewritten where they were so."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import cudf_arrow_bridge as bridge
+from testing import foreign, host, samples
+from testing.dirt import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
+from testing.peers.arrays import (
+    DeviceOnly,
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    read,
+)
+from testing.strategies import NOT_SLOW, arrays, signed, slices
+
+
+def check(array, edit=None):
+    expected = foreign.landed(array)
+    column = column_from(Producer(array, edit))
+    assert dirt(column) == []
+    assert column.null_count() == array.null_count
+    assert_same(host.to_arrow(column, expected.type), expected)
+
+
+@pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
+def test_dirty_columns_arrive_clean(type_):
+    array = dirty(foreign.values(type_, samples.MANY, "none"))
+    array.validate(full=True)
+    before = column_from(Producer(array), sanitize=False)
+    assert dirt(before), "nothing to do"
+    for steps in samples.cuts(len(array)):
+        part = samples.cut(array, steps)
+        check(part)
+        check(part, forget_null_counts)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS], ids=str)
+def test_clean_columns_arrive_as_they_are(type_, nulls):
+    array = samples.values(type_, samples.MANY, nulls)
+    assert {s.ptr for s in host.spans(column_from(array))} == {
+        s.ptr for s in host.spans(column_from(array, sanitize=False))
+    }
+
+
+@NOT_SLOW
+@given(arrays(signed), slices(80))
+def test_any_column_arrives_clean(array, steps):
+    array = samples.cut(array, [s for s in steps if s[0] + s[1] <= len(array)][:1])
+    column = column_from(Producer(array))
+    assert dirt(column) == []
+    left = host.to_arrow(column_from(Producer(array), sanitize=False), array.type)
+    assert_same(host.to_arrow(column, array.type), left)
+
+
+# -- what it costs -----------------------------------------------------------------------------
+
+
+def buffers(array):
+    return {b.address for b in array.buffers() if b and b.size}
+
+
+@pytest.mark.parametrize("type_", BELOW_MASKS[:1], ids=str)
+def test_only_masks_are_rewritten_below_structs(type_):
+    array = dirty(foreign.values(type_, samples.MANY, "none"))
+    column = column_from(array)
+    child = column.children()[0]
+    assert column.null_mask().ptr == array.buffers()[0].address
+    assert child.data().ptr == array.field(0).buffers()[1].address
+    assert child.null_mask().ptr not in buffers(array)
+
+
+def test_children_that_are_null_already_keep_their_masks():
+    inner = pa.array([None, None, 3, None])
+    mask = pa.py_buffer(b"\x06")
+    array = pa.Array.from_buffers(pa.struct([("0", pa.int64())]), 4, [mask], children=[inner])
+    column = column_from(array)
+    # Row 1 is valid above and null below, rows 0 and 3 are null in both.
+    assert {s.ptr for s in host.spans(column)} == buffers(array)
+
+
+def test_only_what_is_dirty_is_copied():
+    clean = samples.values(pa.list_(pa.int64()), samples.MANY, "some")
+    spoiled = dirty(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
+    array = pa.StructArray.from_arrays([clean, spoiled], ["clean", "spoiled"])
+    left, right = column_from(array).children()
+    assert {s.ptr for s in host.spans(left)} == buffers(clean)
+    assert {s.ptr for s in host.spans(right)}.isdisjoint(buffers(spoiled))
+
+
+def test_producers_known_to_be_clean_are_not_looked_at():
+    for type_ in (*BELOW_MASKS[:1], pa.string(), pa.list_(pa.int32())):
+        array = dirty(foreign.values(type_, samples.MANY, "none"))
+        column = column_from(array, sanitize=False)
+        assert {s.ptr for s in host.spans(column)} == buffers(array)
+
+
+def test_what_goes_on_to_somebody_else_stays_as_it_is():
+    array = dirty(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
+    assert buffers(read(bridge.to_arrow_device(DeviceOnly(array)))) == buffers(array)
+
+
+def test_frames_are_clean_too():
+    array = dirty(samples.values(pa.string(), samples.MANY, "none"))
+    series = bridge.from_arrow_device(DeviceOnly(array))
+    assert dirt(series._column.plc_column) == []

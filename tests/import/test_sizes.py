@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices far inside huge arrays. Nothing stands before them: the base addresses are made up."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+from testing import host, samples
+from testing.peers.arrays import Producer, assert_same, column_from, refused
+
+FAR = [2**31, 2**33 + 64, 2**40]
+
+#: Types whose rows are found by their position alone.
+FIXED = [t for t in samples.PRIMITIVE if not pa.types.is_boolean(t) and t.num_buffers == 2]
+
+
+def moved(array, far):
+    """An array whose rows stand behind `far` others that do not exist."""
+    # Strings have offsets where other types have values.
+    wide = {pa.string(): 32, pa.large_string(): 64}
+    bits = wide.get(array.type) or (1 if pa.types.is_boolean(array.type) else array.type.bit_width)
+
+    def edit(schema, array):
+        node = array.array
+        node.offset += far
+        for i, width in enumerate([1, bits]):
+            if node.buffers[i]:
+                node.buffers[i] -= far * width // 8
+
+    return Producer(array, edit)
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("type_", samples.PRIMITIVE, ids=str)
+def test_slices_far_inside(type_, nulls, far):
+    array = samples.values(type_, samples.MANY, nulls)
+    for steps in samples.cuts(samples.MANY)[::5]:
+        part = samples.cut(array, steps)
+        column = column_from(moved(part, far))
+        assert column.size() == len(part)
+        assert column.null_count() == part.null_count
+        assert_same(host.to_arrow(column, type_), part)
+
+
+@pytest.mark.parametrize("type_", FIXED, ids=str)
+def test_they_are_the_producers_memory(type_):
+    array = samples.values(type_, samples.MANY, "some")
+    column = column_from(moved(array, 2**33))
+    assert column.data().ptr == array.buffers()[1].address
+    assert column.null_mask().ptr == array.buffers()[0].address
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_fields_of_structs(far):
+    """The child is as long as the parent's rows reach, and only these are taken."""
+    array = samples.values(pa.struct([("0", pa.int64()), ("1", pa.string())]), 40, "some")
+
+    def edit(schema, array):
+        node = array.array
+        node.offset += far
+        node.buffers[0] -= far // 8
+        for i, bits in ((0, 64), (1, 32)):
+            child = node.children[i].contents
+            child.length += far
+            child.null_count = -1
+            child.buffers[0] -= far // 8
+            child.buffers[1] -= far * bits // 8
+
+    column = column_from(Producer(array, edit))
+    assert_same(host.to_arrow(column, array.type), array)
+    assert column_from(Producer(array, edit), validate="full").size() == 40
+
+
+def test_large_strings_over_huge_data():
+    """The first offset of a column is 0 to libcudf; what stands before the bytes is left out."""
+    far = 2**35
+    array = pa.array(["ab", "cdef"], pa.large_string())
+    offsets = np.array([far, far + 2, far + 6], "int64")
+
+    def edit(schema, array):
+        array.array.buffers[1] = offsets.ctypes.data
+        array.array.buffers[2] -= far
+
+    column = column_from(Producer(array, edit))
+    assert column.children()[0].type().id() == plc.TypeId.INT64
+    made = column.children()[0].data()
+    assert list((ctypes.c_int64 * 3).from_address(made.ptr)) == [0, 2, 6]
+    assert column.data().ptr == array.buffers()[2].address
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_fixed_size_lists(far):
+    array = samples.values(pa.int16(), 30, "none")
+    lists = pa.FixedSizeListArray.from_arrays(array, 3)
+
+    def edit(schema, array):
+        node = array.array
+        node.offset += far
+        child = node.children[0].contents
+        child.length += 3 * far
+        child.buffers[1] -= 3 * far * 2
+
+    column = column_from(Producer(lists, edit))
+    assert column.children()[1].data().ptr == array.buffers()[1].address
+    assert column.children()[1].size() == 30
+
+
+def test_more_rows_than_a_column_has_are_refused_with_a_way_out():
+    def edit(schema, array):
+        array.array.length = 2**31
+
+    message = refused(OverflowError, Producer(pa.array([1], pa.int8()), edit))
+    assert str(2**31) in message
+    assert "stream of smaller arrays" in message
+
+
+@pytest.mark.parametrize("make", [pa.large_list, pa.large_list_view], ids=["list", "view"])
+def test_more_elements_than_a_column_has_are_refused_with_a_way_out(make):
+    array = pa.array([[1]], make(pa.int8()))
+    numbers = np.array([0, 2**32], "int64")
+
+    def edit(schema, array):
+        node = array.array
+        if node.n_buffers == 2:
+            node.buffers[1] = numbers.ctypes.data
+        else:
+            node.buffers[2] = numbers[1:].ctypes.data
+        node.children[0].contents.length = 2**32
+
+    message = refused(OverflowError, Producer(array, edit))
+    assert "stream of smaller arrays" in message
+
+
+def test_elements_whose_sum_no_number_holds_are_refused_with_a_way_out():
+    """Nulls take no memory, so that there may be any number of them."""
+    many = 2**57
+    array = pa.array([[None]] * 90, pa.large_list_view(pa.null()))
+    offsets, sizes = np.zeros(90, "int64"), np.full(90, many, "int64")
+
+    def edit(schema, array):
+        node = array.array
+        node.buffers[1] = offsets.ctypes.data
+        node.buffers[2] = sizes.ctypes.data
+        elements = node.children[0].contents
+        elements.length = elements.null_count = many
+
+    message = refused(OverflowError, Producer(array, edit))
+    assert "stream of smaller arrays" in message
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_large_lists_far_inside_their_elements(far):
+    elements = samples.values(pa.string(), 9, "some")
+    array = pa.array([[], []], pa.large_list(pa.string()))
+    offsets = np.array([far, far + 4, far + 9], "int64")
+
+    def edit(schema, array):
+        array.array.buffers[1] = offsets.ctypes.data
+        child = array.array.children[0].contents
+        child.length, child.null_count = far + 9, -1
+        for i, (buffer, bits) in enumerate(zip(elements.buffers(), (1, 32, 0), strict=True)):
+            child.buffers[i] = buffer.address - far * bits // 8
+
+    for validate in ("minimal", "full"):
+        column = column_from(Producer(array, edit), validate=validate)
+        expected = pa.ListArray.from_arrays(pa.array([0, 4, 9], pa.int32()), elements)
+        assert_same(host.to_arrow(column, expected.type), expected)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views of strings and lists, and runs, arrive as the columns of their rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import host, samples, views
+from testing.peers.arrays import (
+    DeviceOnly,
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    read,
+    refused,
+)
+
+SIZES = (0, 1, samples.MANY)
+
+
+def check(array, expected, edit=None):
+    column = column_from(Producer(array, edit) if edit else array)
+    assert column.size() == len(expected)
+    assert column.null_count() == expected.null_count
+    assert_same(host.to_arrow(column, expected.type), expected)
+
+
+def check_cuts(array, expected):
+    """Of the same rows in two layouts, each slice of the first arrives as that of the second."""
+    array.validate(full=True)
+    for steps in samples.cuts(len(array)):
+        part = samples.cut(array, steps)
+        check(part, samples.cut(expected, steps))
+    check(part, samples.cut(expected, steps), forget_null_counts)
+
+
+STRINGS = [pa.string(), pa.binary()]
+
+
+def text(type_, size, nulls):
+    array = samples.values(pa.string(), size, nulls)
+    # Longer than what a view holds by itself, so that buffers are shared by many.
+    longer = pa.array([None if v is None else v * 2 for v in array.to_pylist()], pa.string())
+    return pa.chunked_array([array, longer]).combine_chunks().slice(size // 2, size).cast(type_)
+
+
+def as_bytes(array):
+    """What bytes become: lists of numbers."""
+    rows = [None if row is None else list(row) for row in array.to_pylist()]
+    return pa.array(rows, pa.list_(pa.uint8()))
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("type_", STRINGS, ids=str)
+def test_string_and_binary_views(type_, size, nulls):
+    array = text(type_, size, nulls)
+    expected = as_bytes(array) if pa.types.is_binary(type_) else array
+    check_cuts(views.string_view(array), expected)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("large", [False, True], ids=["list_view", "large_list_view"])
+@pytest.mark.parametrize("place", views.PLACES)
+def test_list_views(place, large, size, nulls):
+    for element in samples.TYPES:
+        array = samples.as_list(element, size, nulls)
+        for steps in ([(0, size)], [(size // 3, size // 2)], [(size, 0)]):
+            view = views.list_view(array, place, large)
+            view.validate(full=True)
+            check(samples.cut(view, steps), samples.cut(array, steps))
+
+
+@pytest.mark.parametrize("place", views.PLACES)
+def test_slices_of_list_views(place):
+    array = samples.as_list(pa.string(), samples.MANY, "some", (9,))
+    check_cuts(views.list_view(array, place), array)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("ends", views.RUN_ENDS, ids=str)
+@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
+def test_runs(type_, ends, nulls):
+    for size in SIZES:
+        array, expected = views.run_ended(samples.values(type_, size, nulls), ends)
+        check_cuts(array, expected)
+
+
+def test_slices_of_the_children_of_runs():
+    values = samples.values(pa.string(), 40, "some")
+    ends = pa.array(range(-1, 90, 3), pa.int32()).slice(1, 25)
+    array = pa.RunEndEncodedArray.from_arrays(ends, values.slice(7, 25))
+    expected = values.slice(7, 25).take(pa.array([(i + 1) // 3 for i in range(74)], pa.int64()))
+    array.validate(full=True)
+    assert array.to_pylist() == expected.to_pylist()
+    check_cuts(array, expected)
+
+
+def nested(size, nulls):
+    """Layouts in one another, and what they stand for."""
+    plain = samples.values(pa.string(), size, nulls)
+    lists = samples.as_list(pa.string(), size, nulls)
+    deep = samples.as_list(pa.list_(pa.string()), size, nulls)
+    inner = views.list_view(deep.values, elements=views.string_view)
+    numbers = samples.values(pa.int16(), size, nulls)
+
+    def struct(first, second):
+        names = [pa.field("0", first.type), pa.field("1", second.type)]
+        return samples.as_struct([first, second], names, size, nulls)
+
+    yield views.list_view(lists, elements=views.string_view), lists
+    yield views.list_view(lists, "in order", elements=views.string_view), lists
+    yield pa.ListArray.from_arrays(deep.offsets, inner, mask=deep.is_null()), deep
+    yield struct(views.string_view(plain), numbers), struct(plain, numbers)
+    yield struct(views.list_view(lists), numbers), struct(lists, numbers)
+    runs, expected = views.run_ended(plain, pa.int16(), views.string_view)
+    yield runs, expected
+    yield struct(runs, numbers), struct(expected, numbers)
+    runs, expected = views.run_ended(lists, values=views.list_view)
+    yield runs, expected
+    runs, expected = views.run_ended(struct(plain, numbers))
+    yield runs, expected
+    runs, expected = views.run_ended(lists.values)
+    yield (
+        pa.ListArray.from_arrays(lists.offsets, runs, mask=lists.is_null()),
+        pa.ListArray.from_arrays(lists.offsets, expected, mask=lists.is_null()),
+    )
+    coded = samples.values(pa.dictionary(pa.int32(), pa.string()), size, nulls)
+    viewed = pa.DictionaryArray.from_arrays(coded.indices, views.string_view(coded.dictionary))
+    yield viewed, coded
+    yield views.run_ended(coded)
+
+
+@pytest.mark.parametrize("nulls", ["none", "some"])
+@pytest.mark.parametrize("which", range(12))
+def test_nested(which, nulls):
+    array, expected = list(nested(samples.MANY, nulls))[which]
+    check_cuts(array, expected)
+
+
+# -- zero-copy --------------------------------------------------------------------------------
+
+
+def test_elements_of_list_views_in_order_are_the_producers():
+    array = views.list_view(samples.as_list(pa.int64(), samples.MANY, "none"), "in order")
+    column = column_from(array.slice(10, 50))
+    first = array.offsets[10].as_py()
+    assert column.children()[1].data().ptr == array.values.buffers()[1].address + 8 * first
+    assert column.children()[1].size() == sum(array.sizes[10:60].to_pylist())
+
+
+def test_masks_of_views_are_the_producers():
+    array = views.string_view(samples.values(pa.string(), samples.MANY, "some"))
+    assert column_from(array).null_mask().ptr == array.buffers()[0].address
+
+
+def test_nothing_of_the_producer_is_kept_by_what_was_decoded():
+    runs, _ = views.run_ended(samples.values(pa.int32(), samples.MANY, "some"))
+    producer = Producer(runs)
+    column = column_from(producer)
+    assert producer.releases == 1
+    assert column.size() == samples.MANY
+
+
+def test_large_list_views_far_inside_their_elements():
+    """Nothing of 2^40 elements is there but the last: their address is a made-up one."""
+    elements = pa.array([7, 8, 9], pa.int64())
+    far = 2**40
+
+    def edit(schema, array):
+        child = array.array.children[0].contents
+        child.length += far
+        child.buffers[1] -= 8 * far
+
+    offsets = pa.py_buffer((far).to_bytes(8, "little") + (far + 2).to_bytes(8, "little"))
+    sizes = pa.py_buffer((2).to_bytes(8, "little") + (1).to_bytes(8, "little"))
+    array = pa.Array.from_buffers(
+        pa.large_list_view(pa.int64()), 2, [None, offsets, sizes], children=[elements]
+    )
+    expected = pa.array([[7, 8], [9]], pa.list_(pa.int64()))
+    check(array, expected, edit)
+
+
+def test_the_top_level_of_a_run_end_encoded_struct_is_no_table():
+    """Its rows are those of a column."""
+    runs, expected = views.run_ended(samples.values(samples.NESTED[2], 9, "none"))
+    column = column_from(runs)
+    assert column.type().id() == plc.TypeId.STRUCT
+    assert "run_end_encoded" in refused(ValueError, DeviceOnly(runs), kind="table")
+    assert_same(host.to_arrow(column, expected.type), expected)
+
+
+# -- out again --------------------------------------------------------------------------------
+
+
+def test_they_leave_again_with_their_rows():
+    """In which layout is said where exports are tested."""
+    rows = samples.values(pa.string(), samples.MANY, "some")
+    lists = samples.as_list(pa.timestamp("us", "Europe/Berlin"), samples.MANY, "some")
+    runs, expected = views.run_ended(lists)
+    inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(["a", "b"]))
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), inner)
+    plain = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array(["b", "a"]))
+    for array, wanted in (
+        (views.string_view(rows), rows),
+        (views.list_view(lists), lists),
+        (runs, expected),
+        (codes, plain),
+    ):
+        assert read(bridge.to_arrow_device(DeviceOnly(array))).to_pylist() == wanted.to_pylist()
+
+
+def test_extension_types_beside_and_below_them_keep_name_and_metadata():
+    """Without a class for it, pyarrow leaves an extension type in the metadata."""
+    metadata = {"ARROW:extension:name": "tests.text", "ARROW:extension:metadata": "{}"}
+    text = samples.values(pa.string(), 9, "some")
+    lists = views.list_view(samples.as_list(pa.string(), 9, "some"))
+    item = pa.field("item", pa.string(), metadata=metadata)
+    fields = [
+        pa.field("text", text.type, metadata=metadata),
+        pa.field("lists", pa.list_view(item)),
+    ]
+    batch = pa.record_batch([text, lists.cast(pa.list_view(item))], pa.schema(fields))
+    back = pa.record_batch(DeviceOnly(bridge.to_arrow_device(DeviceOnly(batch))))
+    wanted = {key.encode(): value.encode() for key, value in metadata.items()}
+    assert back.schema.field("text").metadata == wanted
+    assert back.schema.field("lists").type.value_field.metadata == wanted
+    assert back.to_pydict() == batch.to_pydict()

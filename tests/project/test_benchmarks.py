@@ -1,0 +1,262 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cudf_arrow_bridge import has_gpu
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from benchmarks import memory, plot
+from benchmarks.measure import Case, Contestant
+
+ROOT = Path(__file__).parents[2]
+OURS = "cudf_arrow_bridge"
+PEERS = ["pylibcudf"] if has_gpu() else ["pyarrow", "nanoarrow"]
+GROUPS = (
+    {"gpu export", "gpu import", "gpu round trip"}
+    if has_gpu()
+    else {
+        *("export", "import", "round trip", "frame export", "frame import"),
+        *("stream export", "stream import"),
+    }
+)
+#: What is drawn against what.
+PANELS = {(group, "columns") for group in GROUPS if not group.startswith(("frame", "stream"))} | (
+    set() if has_gpu() else {("export", "rows"), ("import", "rows")}
+)
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def run(*args, **env):
+    # The benchmarks are not installed: they are found where they are started. In what pytest-xdist
+    # calls a worker pytest-benchmark measures nothing.
+    hidden = ("PYTHONSAFEPATH", "PYTEST_XDIST_WORKER")
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        [sys.executable, *args],
+        cwd=ROOT,
+        env={**inherited, "COLUMNS": "120", **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def printed_by(*args):
+    done = run("-m", "benchmarks", *args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("benchmarks")
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    path = folder / "result.json"
+    printed = printed_by("--quick", "--json", str(path))
+    return json.loads(path.read_text()), printed
+
+
+def test_quick_mode_prints_every_case(result):
+    data, printed = result
+    groups = {entry["group"] for entry in data["results"]}
+    assert groups == GROUPS
+    assert all(group in printed for group in groups)
+    tables = printed.partition("import cudf_arrow_bridge adds")[0]
+    assert max(len(line) for line in tables.splitlines()) <= 120
+
+
+def test_it_says_what_was_left_out(result):
+    data, printed = result
+    lines = [line for line in printed.splitlines() if line.startswith("Left out: ")]
+    assert any(("host memory" if has_gpu() else "for want of a GPU") in line for line in lines)
+    if has_gpu():
+        assert data["sliced_strings"][OURS] == data["sliced_strings"]["expected"]
+
+
+def test_json_says_what_made_it(result):
+    data, _ = result
+    assert data["quick"] is True
+    assert {"date", "commit", "machine", "versions"} <= data.keys()
+    assert {"pyarrow", "nanoarrow"} <= data["versions"].keys()
+
+
+def test_each_case_compares_ours_with_all_others(result):
+    data, _ = result
+    for entry in data["results"]:
+        ours, *others = entry["contestants"]
+        assert ours == OURS
+        assert others == ([PEERS[0]] if entry["group"].startswith("stream") else PEERS)
+        assert list(entry["ratios"]) == others
+        for parts in entry["contestants"].values():
+            for part in ("call", "with_release"):
+                lower, upper = parts[part]["quartiles_us"]
+                assert 0 < lower <= parts[part]["median_us"] <= upper
+        for name, ratio in entry["ratios"].items():
+            medians = (entry["contestants"][who]["call"]["median_us"] for who in (OURS, name))
+            assert ratio["call"] == pytest.approx(next(medians) / next(medians), rel=0.02, abs=1e-3)
+
+
+@pytest.mark.skipif(has_gpu(), reason="of host memory")
+def test_series_go_from_1_to_1000_columns_and_from_a_thousand_to_1e8_rows(result):
+    data, _ = result
+    places = {}
+    for entry in data["results"]:
+        for axis, place in entry["at"].items():
+            places.setdefault((entry["group"], axis), []).append(place)
+    assert places.keys() == PANELS
+    for (_, axis), found in places.items():
+        expected = [1, 10, 100, 1000] if axis == "columns" else [10**n for n in range(3, 9)]
+        assert found == expected
+
+
+def test_it_says_what_importing_the_package_adds(result):
+    data, printed = result
+    for spread in data["import"].values():
+        lower, upper = spread["quartiles_ms"]
+        assert 0 < lower <= spread["median_ms"] <= upper
+    median = data["import"][OURS]["median_ms"]
+    assert f"import cudf_arrow_bridge adds {median:.1f} ms" in printed
+
+
+@pytest.mark.skipif(has_gpu(), reason="of host memory")
+def test_streams_have_their_peak_memory_in_a_table(result):
+    data, printed = result
+    assert "Peak memory" in printed
+    for entry in data["results"]:
+        for contestant in entry["contestants"].values():
+            assert contestant["peak_kib"] is None or contestant["peak_kib"] >= 0
+
+
+@pytest.mark.skipif(not memory.supported(), reason="no high-water mark of this process alone")
+def test_peak_memory_is_that_of_the_call_even_where_it_is_let_go_of():
+    mebibyte = 1 << 20
+
+    def passing():
+        len(bytearray(b"\1") * (64 * mebibyte))
+
+    def kept():
+        return bytearray(b"\1") * (16 * mebibyte)
+
+    contestants = (
+        Contestant("passing", passing),
+        Contestant("kept", kept),
+        Contestant("prepared", len, kept),
+    )
+    peaks = memory.peaks(Case("group", "case", contestants))
+    assert peaks["passing"] == pytest.approx(64 * 1024, rel=0.05)
+    assert peaks["kept"] == pytest.approx(16 * 1024, rel=0.05)
+    assert peaks["prepared"] < 1024
+
+
+def test_only_chooses_cases():
+    only = "gpu export: 1 x" if has_gpu() else "frame export: 1 x"
+    printed = printed_by("--quick", "--only", only)
+    assert only.partition(":")[0] in printed
+    assert "import" not in printed
+
+
+JOBS = ("export", "export by schema", "import", "borrow")
+CORE = [
+    {
+        "job": job,
+        "columns": columns,
+        "ours": {"median_ns": 30.0 * columns, "quartiles_ns": [29.0 * columns, 31.0 * columns]},
+        "floor": {"median_ns": 10.0 * columns, "quartiles_ns": [9.0 * columns, 11.0 * columns]},
+    }
+    for columns in (1, 1000)
+    for job in JOBS
+]
+
+
+def test_every_series_is_drawn(result):
+    pytest.importorskip("matplotlib")
+    data, _ = result
+    drawn = plot.figure({**data, "core": CORE})
+    *panels, core = drawn.axes
+    assert {(axes.get_title(), axes.get_xlabel()) for axes in panels} == PANELS
+    for axes in panels:
+        at = axes.get_xlabel()
+        for line in axes.get_lines():
+            expected = [
+                (entry["at"][at], entry["contestants"][line.get_label()]["call"]["median_us"])
+                for entry in data["results"]
+                if entry["group"] == axes.get_title() and at in entry["at"]
+            ]
+            assert [tuple(point) for point in line.get_xydata()] == expected
+        assert [line.get_label() for line in axes.get_lines()] == [OURS, *PEERS]
+        assert [axes.get_xscale(), axes.get_yscale()] == ["log", "log"]
+    lines = {line.get_label(): line.get_ydata().tolist() for line in core.get_lines()}
+    ours, floor = [0.03, 30], [0.01, 10]
+    assert lines == {
+        **dict.fromkeys(JOBS, ours),
+        **dict.fromkeys(("export floor", "import floor"), floor),
+    }
+
+
+def test_a_plot_is_drawn_from_results_without_measuring(result, folder):
+    pytest.importorskip("matplotlib")
+    path = folder / "plot.png"
+    printed = printed_by("--from", str(folder / "result.json"), "--plot", str(path))
+    assert printed == result[1]
+    image = path.read_bytes()
+    assert image.startswith(PNG)
+    width, height = (int.from_bytes(image[i : i + 4]) for i in (16, 20))
+    assert (width, height) > (1000, 500)
+    assert len(image) > 20_000
+
+
+@pytest.mark.parametrize("more", [["--quick"], ["--only", "x"], ["--json", "other.json"]])
+def test_from_goes_with_nothing_that_measures(folder, more):
+    done = run("-m", "benchmarks", "--from", "any.json", *more)
+    assert done.returncode == 2
+    assert "--from measures nothing" in done.stderr
+
+
+def test_nothing_to_draw_is_said(folder, result):
+    pytest.importorskip("matplotlib")
+    data, _ = result
+    results = [entry for entry in data["results"] if not entry["at"]]
+    with pytest.raises(ValueError, match="there is no series"):
+        plot.figure({**data, "results": results, "core": []})
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[benchmarks\]'"):
+        plot.figure(result[0])
+
+
+def test_the_same_cases_run_under_pytest_benchmark(result, folder):
+    pytest.importorskip("pytest_benchmark")
+    path = folder / "pytest-benchmark.json"
+    briefly = ("--benchmark-max-time=0.01", "--benchmark-min-rounds=1")
+    # As the command `pytest` does: -P, for the installed package rather than the sources here.
+    command = ("-P", "-m", "pytest", "benchmarks", "-k", "trip")
+    done = run(*command, f"--benchmark-json={path}", *briefly)
+    assert done.returncode == 0, done.stdout
+    measured = {
+        (one["group"], one["extra_info"]["contestant"])
+        for one in json.loads(path.read_text())["benchmarks"]
+    }
+    assert measured == {
+        (f"{entry['group']}: {entry['case']}", name)
+        for entry in result[0]["results"]
+        if "trip" in entry["group"]
+        for name in entry["contestants"]
+    }
+
+
+def test_without_pytest_benchmark_it_says_what_to_install():
+    code = "import sys, pytest; sys.modules['pytest_benchmark'] = None; pytest.main(['benchmarks'])"
+    done = run("-c", code, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert "1 skipped" in done.stdout
+    assert "pip install '.[benchmarks]'" in done.stdout

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests on a GPU lean on, as far as host memory can tell."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+
+import cudf_arrow_bridge as bridge
+from testing.device import frame_rows, rows, wait_until
+from testing.host import to_plc
+
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([1, None, 3], pa.int32()),
+        "list": pa.array([[1], [], None]),
+        "category": pa.array(["b", None, "a"]).dictionary_encode(),
+    }
+)
+
+
+def test_rows_of_frames():
+    assert frame_rows(bridge.from_arrow_device(BATCH)) == BATCH.to_pylist()
+
+
+def test_rows_of_series():
+    for column in BATCH.columns:
+        assert frame_rows(bridge.from_arrow_device(column)) == column.to_pylist()
+
+
+def test_rows_of_what_speaks_arrow():
+    array = pa.array(["a", None, "ccc"]).slice(1)
+    assert rows(bridge.to_arrow_device(to_plc(array))) == array.to_pylist()
+    table = plc.Table([to_plc(array)])
+    assert rows(bridge.to_arrow_device(table)) == [{"0": row} for row in array.to_pylist()]
+
+
+def test_waiting_has_an_end():
+    assert wait_until(lambda: True)
+    assert not wait_until(lambda: False, seconds=0.01)

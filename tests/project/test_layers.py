@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may import whom: each room only what lies below it, and cuDF only where frames are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "cudf_arrow_bridge"
+ROOT = Path(__file__).parents[2]
+
+#: From top to bottom. A row may import those below it, and none of its neighbours.
+LAYERS = (
+    ("__main__",),
+    ("cli",),
+    ("__init__",),
+    ("accessors",),
+    ("from_arrow", "tensors", "to_arrow"),
+    ("export", "import_"),
+    ("frames",),
+    ("arrow",),
+    ("cuda",),
+    ("_core",),
+    ("_load",),
+    ("_build_info",),
+)
+RANKS = {room: rank for rank, row in enumerate(LAYERS) for room in row}
+
+#: An import of Cython's, also one of several lines: what from, and what.
+CIMPORT = re.compile(r"^[ \t]*(?:from\s+([\w.]+)\s+)?c?import\s+(\([^)]*\)|[^\n]+)", re.MULTILINE)
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of the package, from its path relative to the root."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
+
+
+def room_of(module: str) -> str:
+    """The room, or the module of the front, that a dotted name of the package is in."""
+    return [*module.split("."), "__init__"][1]
+
+
+def imports(source: str, module: str, is_package: bool, is_cython: bool) -> list[tuple[str, str]]:
+    """All imports of a module, wherever they stand: what from, absolute, and which names."""
+    if is_cython:
+        found = [
+            (line[1] or name.split()[0], name.split()[0] if line[1] else "")
+            for line in CIMPORT.finditer(source)
+            for name in line[2].strip("() \n,").split(",")
+        ]
+        return [(_absolute(origin, module, is_package), name) for origin, name in found]
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = _absolute("." * node.level + (node.module or ""), module, is_package)
+            found += [(origin, alias.name) for alias in node.names]
+    return found
+
+
+def _absolute(origin: str, module: str, is_package: bool) -> str:
+    rest = origin.lstrip(".")
+    up = len(origin) - len(rest)
+    if not up:
+        return origin
+    parts = module.split(".")
+    parts = parts[: len(parts) - up + is_package]
+    return ".".join([*parts, rest] if rest else parts)
+
+
+def violations(source: str, path: Path) -> list[str]:
+    """What a file of the package imports and may not, in words."""
+    module = module_of(path)
+    own = room_of(module)
+    is_package = path.stem == "__init__"
+    wrong = []
+    for origin, name in imports(source, module, is_package, path.suffix in (".pyx", ".pxd")):
+        if origin.split(".")[0] != PACKAGE:
+            continue
+        # Of the package itself, a room; or else one of the public names.
+        known = origin == PACKAGE and name in RANKS
+        room = name if known else room_of(origin)
+        if room != own and RANKS[room] <= RANKS[own]:
+            wrong.append(f"{path}: {own} imports {room}")
+    return wrong
+
+
+def sources() -> list[Path]:
+    """All files of the package that import, relative to the root of the sources."""
+    kinds = (".py", ".pyi", ".pyx", ".pxd")
+    found = [path for path in (ROOT / PACKAGE).rglob("*") if path.suffix in kinds]
+    return sorted(path.relative_to(ROOT) for path in found)
+
+
+def test_each_room_imports_only_what_is_below():
+    assert [wrong for path in sources() for wrong in violations(read(path), path)] == []
+
+
+def read(path: Path) -> str:
+    return (ROOT / path).read_text()
+
+
+def test_every_room_has_its_place():
+    rooms = {room_of(module_of(path)) for path in sources()}
+    assert rooms == set(RANKS)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("arrow/sources.py", "from ..import_.importer import Importer"),
+        ("arrow/sources.py", "def late():\n    from ..export import batches\n"),
+        ("arrow/sources.py", "if TYPE_CHECKING:\n    from cudf_arrow_bridge.frames import labels"),
+        ("arrow/sources.py", "from .. import to_arrow"),
+        ("arrow/sources.py", "from .. import DeviceArray"),
+        ("arrow/sources.py", "import cudf_arrow_bridge"),
+        ("arrow/__init__.py", "from ..frames.labels import stringify"),
+        ("import_/concatenate.py", "from ..export.parts import parts_of"),
+        ("export/parts.py", "from cudf_arrow_bridge.import_ import importer"),
+        ("to_arrow.py", "from .from_arrow import from_arrow_device"),
+        ("to_arrow.py", "from . import tensors"),
+        ("_core/export.pyi", "from ..cuda.streams import Stream"),
+        ("_core/export.pyx", "from ..cuda.streams import LEGACY_HANDLE"),
+        ("_core/export.pyx", "    from cudf_arrow_bridge.cuda cimport streams"),
+        ("_core/export.pyx", "from cudf_arrow_bridge cimport (\n    cuda,\n)"),
+        ("_core/export.pxd", "cimport cudf_arrow_bridge.arrow.sources"),
+        ("cli/report.py", "from cudf_arrow_bridge.__main__ import main"),
+    ],
+)
+def test_an_import_of_what_is_above_is_found(path, source):
+    assert len(violations(source, Path(PACKAGE, path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("arrow/sources.py", "from ..cuda.streams import Stream\nfrom . import display"),
+        ("arrow/__init__.py", "from .display import text\nfrom .._core import schema"),
+        ("cli/bridge.py", "import cudf_arrow_bridge\nfrom cudf_arrow_bridge import has_gpu"),
+        ("__init__.py", "from cudf_arrow_bridge import _load"),
+        ("_core/export.pyx", "from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core"),
+        ("frames/incoming.py", "import pyarrow as pa\nfrom cudf.core.column import ColumnBase"),
+    ],
+)
+def test_an_import_of_what_is_below_is_fine(path, source):
+    assert violations(source, Path(PACKAGE, path)) == []
+
+
+def test_cudf_is_loaded_with_frames_alone():
+    """It takes a second to import: the others wait until they are asked for a frame."""
+    modules = [path for path in sources() if path.suffix == ".py"]
+    assert {room_of(module_of(path)) for path in modules if loads_cudf(read(path))} == {"frames"}
+
+
+def loads_cudf(source: str) -> bool:
+    """Whether a module imports cuDF when it is loaded itself."""
+    for node in ast.parse(source).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module]
+        if any(name.split(".")[0] == "cudf" for name in names):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("source", "loads"),
+    [
+        ("import os, cudf", True),
+        ("from cudf.api import extensions", True),
+        ("from .cudf import that", False),
+        ("if TYPE_CHECKING:\n    import cudf", False),
+        ("def late():\n    import cudf", False),
+    ],
+)
+def test_what_loads_cudf(source, loads):
+    assert loads_cudf(source) == loads
+
+
+def test_one_module_knows_cudfs_private_interface():
+    private = re.compile(r"^\s*(?:from|import) cudf\.(?:core|utils|_lib)\b", re.MULTILINE)
+    users = [path.as_posix() for path in sources() if private.search(read(path))]
+    assert users == [f"{PACKAGE}/frames/cudf_private.py"]

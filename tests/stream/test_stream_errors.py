@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong in a stream, at every position, and how each side hears of it."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import traceback
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.peers.arrow_cpp import reader_of
+from testing.peers.streams import (
+    ArrowArrayStream,
+    ArrowDeviceArrayStream,
+    Consumer,
+    DeviceStreamOnly,
+    StreamOnly,
+    StreamProducer,
+    capsule_of,
+)
+
+BATCH = pa.record_batch({"a": [1, None, 3], "s": pa.array([["x"], [], None])})
+PROTOCOLS = ["__arrow_c_stream__", "__arrow_c_device_stream__"]
+
+
+def failing(position, error):
+    for _ in range(position):
+        yield BATCH
+    raise error
+
+
+def lengths(stream, concat):
+    """Import all of it."""
+    found = bridge.from_arrow_device_stream(stream, concat=concat)
+    return [len(frame) for frame in ([found] if concat else found)]
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def test_an_exception_without_text_is_not_lost():
+    stream = bridge.to_arrow_device_stream(failing(1, MuteError()))
+    consumer = Consumer(stream.__arrow_c_stream__())
+    assert consumer.rows() == 3
+    assert consumer.next()[0] == errno.EIO
+    assert consumer.error() == "MuteError"
+    consumer.release()
+
+
+CODES = [
+    pytest.param(ValueError("boom"), errno.EINVAL, id="ValueError"),
+    pytest.param(TypeError("boom"), errno.EINVAL, id="TypeError"),
+    pytest.param(KeyError("boom"), errno.EINVAL, id="KeyError"),
+    pytest.param(ZeroDivisionError("boom"), errno.EINVAL, id="ZeroDivisionError"),
+    pytest.param(MemoryError("boom"), errno.ENOMEM, id="MemoryError"),
+    pytest.param(NotImplementedError("boom"), errno.ENOSYS, id="NotImplementedError"),
+    pytest.param(FileNotFoundError(errno.ENOENT, "boom"), errno.ENOENT, id="FileNotFoundError"),
+    pytest.param(OSError("boom"), errno.EIO, id="OSError"),
+    pytest.param(OSError(-5, "boom"), errno.EIO, id="OSError of no errno"),
+    pytest.param(RuntimeError("boom"), errno.EIO, id="RuntimeError"),
+    pytest.param(KeyboardInterrupt("boom"), errno.EINTR, id="KeyboardInterrupt"),
+]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(("error", "code"), CODES)
+@pytest.mark.parametrize("position", [1, 2, 5])
+def test_a_generators_exception_reaches_c(protocol, error, code, position):
+    stream = bridge.to_arrow_device_stream(failing(position, error))
+    consumer = Consumer(getattr(stream, protocol)())
+    assert [consumer.rows() for _ in range(position)] == [3] * position
+    assert consumer.error() is None
+    for _ in range(3):
+        assert consumer.next()[0] == code
+        assert "boom" in consumer.error()
+        assert type(error).__name__ in consumer.error()
+    assert stream.error is error
+    assert consumer.schema()[0] == 0
+    assert consumer.error() is None
+    consumer.release()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_exception_before_the_first_batch_is_raised_at_once(protocol):
+    error = ValueError("boom")
+    stream = bridge.to_arrow_device_stream(failing(0, error))
+    with pytest.raises(ValueError, match="boom") as found:
+        getattr(stream, protocol)()
+    assert found.value is error
+    assert stream.error is error
+    assert "boom" in repr(stream)
+    with pytest.raises(ValueError, match="boom") as found:
+        _ = stream.schema
+    assert found.value is error
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda s: s, DeviceStreamOnly, StreamOnly], ids=["ours", "device", "host"]
+)
+@pytest.mark.parametrize("concat", [True, False])
+@pytest.mark.parametrize("position", [0, 1, 3])
+def test_our_own_consumer_raises_the_original(wrap, concat, position):
+    class OwnError(Exception):
+        pass
+
+    error = OwnError("boom")
+    stream = wrap(bridge.to_arrow_device_stream(failing(position, error)))
+    with pytest.raises(OwnError) as found:
+        lengths(stream, concat)
+    assert found.value is error
+    assert any(f.name == "failing" for f in traceback.extract_tb(error.__traceback__))
+
+
+def test_iteration_raises_the_original():
+    error = KeyError("boom")
+    stream = bridge.to_arrow_device_stream(failing(2, error))
+    assert [len(next(stream)), len(next(stream))] == [3, 3]
+    for _ in range(2):
+        with pytest.raises(KeyError) as found:
+            next(stream)
+        assert found.value is error
+    assert stream.is_released
+
+
+@pytest.mark.parametrize("read", [pa.RecordBatchReader.from_stream, reader_of])
+def test_peers_raise_with_the_message(read):
+    stream = bridge.to_arrow_device_stream(failing(1, ValueError("the price is negative")))
+    reader = read(stream)
+    assert reader.read_next_batch().num_rows == 3
+    with pytest.raises(pa.ArrowInvalid, match="ValueError: the price is negative"):
+        reader.read_next_batch()
+
+
+DRIFTS = {
+    "type": (pa.record_batch({"a": [1.5], "s": pa.array([["x"]])}), "column 'a': .*'g' found.*'l'"),
+    "name": (pa.record_batch({"b": [1], "s": pa.array([["x"]])}), "name 'b' found, 'a' expected"),
+    "nested": (
+        pa.record_batch({"a": [1], "s": pa.array([[1]])}),
+        r"column 's\[\]': .*'l' found, 'u' expected",
+    ),
+    "fewer": (pa.record_batch({"a": [1]}), "children of '1' found, '2' expected"),
+    "dictionary": (
+        pa.record_batch({"a": pa.array([1]).dictionary_encode(), "s": pa.array([["x"]])}),
+        "column 'a'",
+    ),
+    "no batch": (pa.array([1]), r"\(top level\).*'l' found, '\+s' expected"),
+}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(("other", "message"), DRIFTS.values(), ids=DRIFTS)
+@pytest.mark.parametrize("position", [1, 3])
+def test_a_batch_of_another_schema_is_an_error_in_band(protocol, other, message, position):
+    stream = bridge.to_arrow_device_stream([*[BATCH] * position, other, BATCH])
+    consumer = Consumer(getattr(stream, protocol)())
+    assert [consumer.rows() for _ in range(position)] == [3] * position
+    for _ in range(2):
+        assert consumer.next()[0] == errno.EINVAL
+        with pytest.raises(ValueError, match=f"batch {position} of the stream: .*{message}"):
+            raise ValueError(consumer.error())
+    consumer.release()
+    with pytest.raises(ValueError, match=message):
+        bridge.from_arrow_device_stream(bridge.to_arrow_device_stream([*[BATCH] * position, other]))
+
+
+def test_the_schema_given_counts_from_the_first_batch_on():
+    wanted = pa.schema([("a", pa.int32()), ("s", pa.list_(pa.string()))])
+    with pytest.raises(ValueError, match="batch 0 of the stream: column 'a'"):
+        next(bridge.to_arrow_device_stream([BATCH], schema=wanted))
+
+
+def test_a_batch_that_may_not_hold_nulls_fits_where_nulls_may_be():
+    strict = pa.schema([pa.field("a", pa.int64(), nullable=False), BATCH.schema.field("s")])
+    one = pa.record_batch([pa.array([1]), pa.array([["x"]])], strict)
+    assert pa.table(StreamOnly(bridge.to_arrow_device_stream([BATCH, one]))).num_rows == 4
+    with pytest.raises(ValueError, match="may hold nulls found"):
+        list(bridge.to_arrow_device_stream([one, BATCH]))
+
+
+def test_other_metadata_may_differ():
+    batches = [BATCH.replace_schema_metadata({"number": str(i)}) for i in range(2)]
+    found = pa.table(StreamOnly(bridge.to_arrow_device_stream(batches)))
+    assert found.schema.metadata == {b"number": b"0"}
+
+
+EXCEPTIONS = {
+    errno.EINVAL: ValueError,
+    errno.ENOMEM: MemoryError,
+    errno.ENOSYS: NotImplementedError,
+    errno.EIO: OSError,
+    errno.ENOENT: FileNotFoundError,
+}
+
+
+@pytest.mark.parametrize(("code", "kind"), EXCEPTIONS.items())
+@pytest.mark.parametrize("position", [0, 1, 4])
+@pytest.mark.parametrize("concat", [True, False])
+def test_a_producers_error_becomes_an_exception(code, kind, position, concat):
+    source = StreamProducer(BATCH.schema, [BATCH] * position + [code, BATCH])
+    with pytest.raises(kind, match="the disk is gone") as found:
+        lengths(source, concat)
+    if kind is OSError:
+        assert found.value.errno == code
+    del found
+    gc.collect()
+    assert source.releases == 1
+    assert source.pulls == position + 1
+
+
+@pytest.mark.parametrize(("message", "said"), [(None, os.strerror(errno.EIO)), (b"", "^.Errno")])
+def test_a_producer_need_not_say_why(message, said):
+    source = StreamProducer(BATCH.schema, [errno.EIO], message)
+    with pytest.raises(OSError, match=said) as found:
+        bridge.from_arrow_device_stream(source)
+    assert found.value.errno == errno.EIO
+    assert source.releases == 1
+
+
+def test_a_producer_without_a_schema():
+    source = StreamProducer(errno.EIO, [BATCH])
+    with pytest.raises(OSError, match="the disk is gone"):
+        bridge.from_arrow_device_stream(source)
+    assert source.releases == 1
+    assert source.pulls == 0
+
+
+def test_a_bad_batch_is_released_and_so_is_the_stream():
+    twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    source = StreamProducer(twice.schema, [twice, twice])
+    with pytest.raises(TypeError, match="several columns of this name"):
+        list(bridge.from_arrow_device_stream(source, concat=False))
+    gc.collect()
+    assert source.releases == 1
+
+
+def test_an_iterable_whose_arrays_differ():
+    other = pa.record_batch({"a": [1.5], "s": pa.array([["x"]])})
+    with pytest.raises(ValueError, match="column 'a'"):
+        bridge.from_arrow_device_stream([BATCH, other])
+    with pytest.raises(ValueError, match="at least one expected"):
+        bridge.from_arrow_device_stream([])
+    with pytest.raises(TypeError, match="int"):
+        bridge.from_arrow_device_stream([BATCH, 1])
+
+
+class Fixed:
+    def __init__(self, capsule):
+        self.__arrow_c_stream__ = lambda requested_schema=None: capsule
+
+
+@pytest.mark.parametrize("struct", [ArrowArrayStream, ArrowDeviceArrayStream])
+def test_a_stream_that_was_released_is_refused(struct):
+    with pytest.raises(ValueError, match="released already"):
+        bridge.from_arrow_device_stream(Fixed(capsule_of(struct)))
+
+
+def test_a_capsule_of_something_else_is_refused():
+    with pytest.raises(ValueError, match="arrow_device_array_stream"):
+        bridge.from_arrow_device_stream(Fixed(BATCH.__arrow_c_array__()[0]))
+
+
+@pytest.mark.parametrize("obj", [42, None, "text", pytest.param(object(), id="object")], ids=repr)
+def test_what_is_no_stream_is_refused(obj):
+    with pytest.raises(TypeError, match="an object of type"):
+        bridge.from_arrow_device_stream(obj)
+
+
+def test_knobs_are_checked():
+    with pytest.raises(ValueError, match="kind='row'"):
+        bridge.from_arrow_device_stream(pa.table({"a": [1]}), kind="row")
+    with pytest.raises(ValueError, match="to='numpy'"):
+        bridge.from_arrow_device_stream(pa.table({"a": [1]}), to="numpy")
+    with pytest.raises(ValueError, match="device_type='cpu'"):
+        bridge.to_arrow_device_stream(BATCH, device_type="cpu")

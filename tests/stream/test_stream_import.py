@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams in: what arrives, whole and piece by piece, and whose memory it is."""
+
+from __future__ import annotations
+
+import gc
+import random
+import weakref
+from itertools import pairwise
+
+import cudf
+import nanoarrow
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_arrow
+from testing.host_frames import (
+    assert_same_index,
+    assert_same_object,
+    column,
+    frame,
+    index,
+    multi,
+    numbers,
+)
+from testing.peers.arrays import DeviceOnly, HostOnly
+from testing.peers.arrow_cpp import DeviceStream
+from testing.peers.streams import DeviceStreamOnly, StreamOnly, StreamProducer
+from testing.samples import TYPES, values
+
+ROWS = 50
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([None if i % 7 == 0 else i for i in range(ROWS)], pa.int32()),
+        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(ROWS)]),
+        "list": pa.array([list(range(i % 4)) for i in range(ROWS)], pa.list_(pa.int64())),
+    }
+)
+
+
+def reader(*sizes, batch=BATCH):
+    """A reader of the batch's first rows, in batches of these sizes."""
+    ends = np.cumsum([0, *sizes])
+    parts = [batch.slice(begin, end - begin) for begin, end in pairwise(ends)]
+    return pa.RecordBatchReader.from_batches(batch.schema, parts)
+
+
+PRODUCERS = {
+    "host stream": StreamOnly,
+    "device stream of Arrow C++": DeviceStream,
+    "an iterable of device arrays": lambda r: map(DeviceOnly, r),
+    "an iterable of host arrays": lambda r: [HostOnly(batch) for batch in r],
+    "our own stream": lambda r: DeviceStreamOnly(bridge.to_arrow_device_stream(r)),
+    "nanoarrow": lambda r: StreamOnly(nanoarrow.c_array_stream(r)),
+}
+
+
+def rows(obj):
+    return pa.record_batch(bridge.to_arrow_device(obj)).to_pylist()
+
+
+@pytest.mark.parametrize("producer", PRODUCERS)
+@pytest.mark.parametrize("sizes", [(50,), (20, 30), (0, 25, 0, 0, 25), (1,) * 50])
+def test_all_batches_as_one_frame(producer, sizes):
+    found = bridge.from_arrow_device_stream(PRODUCERS[producer](reader(*sizes)))
+    assert isinstance(found, cudf.DataFrame)
+    assert rows(found) == BATCH.to_pylist()
+    assert found.index.equals(cudf.RangeIndex(ROWS))
+
+
+@pytest.mark.parametrize("producer", PRODUCERS)
+@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+def test_batches_as_frames_of_their_own(producer, to):
+    frames = bridge.from_arrow_device_stream(
+        PRODUCERS[producer](reader(20, 0, 30)), concat=False, to=to
+    )
+    found = list(frames)
+    assert {type(f) for f in found} == {cudf.DataFrame if to == "cudf" else plc.Table}
+    if to == "cudf":
+        assert [len(f) for f in found] == [20, 0, 30]
+        assert [row for f in found for row in rows(f)] == BATCH.to_pylist()
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("nulls", ["none", "some", "all"])
+def test_columns_of_any_type_are_joined(type_, nulls):
+    whole = values(type_, 60, nulls)
+    chunks = pa.chunked_array([whole.slice(0, 13), whole.slice(13, 0), whole.slice(13)], type_)
+    found = bridge.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf", kind="column")
+    assert found.size() == 60
+    assert to_arrow(found, type_).to_pylist() == whole.to_pylist()
+
+
+def test_dictionaries_of_their_own_are_joined():
+    parts = [["b", "a", "b"], ["c", "a"], ["b", None]]
+    chunks = pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
+    found = bridge.from_arrow_device_stream(StreamOnly(chunks))
+    assert isinstance(found.dtype, cudf.CategoricalDtype)
+    array = pa.array(bridge.to_arrow_device(found))
+    assert array.to_pylist() == ["b", "a", "b", "c", "a", "b", None]
+    assert array.dictionary.to_pylist() == ["b", "a", "c"]
+
+
+def test_one_batch_is_not_copied():
+    begin = BATCH["number"].buffers()[1].address
+    found = bridge.from_arrow_device_stream(StreamOnly(reader(ROWS)), to="pylibcudf")
+    assert found.columns()[0].data().ptr == begin
+    for number, table in enumerate(
+        bridge.from_arrow_device_stream(StreamOnly(reader(32, 18)), to="pylibcudf", concat=False)
+    ):
+        assert table.columns()[0].data().ptr == begin + number * 4 * 32
+
+
+@pytest.mark.parametrize("take", [bridge.from_arrow_device, bridge.from_arrow_device_stream])
+def test_no_batches_are_an_empty_frame(take):
+    schema = pa.schema(
+        [*BATCH.schema, ("category", pa.dictionary(pa.int8(), pa.string())), ("null", pa.null())]
+    )
+    empty = pa.RecordBatchReader.from_batches(schema, [])
+    found = take(StreamOnly(empty))
+    assert isinstance(found, cudf.DataFrame)
+    assert list(found.columns) == schema.names
+    assert len(found) == 0
+    assert found["category"].dtype == "category"
+    series = take(StreamOnly(pa.chunked_array([], pa.list_(pa.int8()))))
+    assert isinstance(series, cudf.Series)
+    assert len(series) == 0
+
+
+def test_streams_are_taken_where_arrays_are():
+    found = bridge.from_arrow_device(pa.Table.from_batches(list(reader(20, 30))))
+    assert rows(found) == BATCH.to_pylist()
+    assert bridge.from_arrow_device(reader(20, 30), to="pylibcudf").num_rows() == ROWS
+    assert isinstance(bridge.from_arrow_device(reader(20), kind="column"), cudf.Series)
+    ours = bridge.to_arrow_device_stream(BATCH, max_rows=10)
+    assert rows(bridge.from_arrow_device(ours)) == BATCH.to_pylist()
+
+
+def test_batches_without_columns_have_rows():
+    made = frame({}, labels=pd.Index([], dtype=object), index=cudf.RangeIndex(10))
+    for max_rows in (None, 3):
+        found = bridge.from_arrow_device_stream(
+            bridge.to_arrow_device_stream(made, max_rows=max_rows)
+        )
+        assert found.shape == (10, 0)
+
+
+def test_a_struct_in_a_stream_is_a_table():
+    chunks = pa.chunked_array([pa.array([{"a": 1}, {"a": 2}])])
+    found = bridge.from_arrow_device_stream(StreamOnly(chunks))
+    assert isinstance(found, cudf.DataFrame)
+    assert isinstance(
+        bridge.from_arrow_device_stream(StreamOnly(chunks), kind="column"), cudf.Series
+    )
+    again = bridge.to_arrow_device_stream(StreamOnly(chunks))
+    assert pa.table(StreamOnly(again)).column_names == ["a"]
+
+
+INDEXES = {
+    "default": cudf.RangeIndex(12),
+    "range": cudf.RangeIndex(5, 41, 3, name="at"),
+    "downwards": cudf.RangeIndex(40, 16, -2),
+    "stored": index(numbers(12, 100), "key"),
+    "two levels": multi([numbers(12), numbers(12, 50)], ["a", None]),
+}
+
+
+@pytest.mark.parametrize("rows", INDEXES.values(), ids=INDEXES)
+@pytest.mark.parametrize("max_rows", [None, 1, 5, 12])
+@pytest.mark.parametrize("wrap", [lambda s: s, DeviceStreamOnly, StreamOnly])
+def test_the_index_comes_back(rows, max_rows, wrap):
+    made = frame({"x": numbers(12), 7: numbers(12, 9)}, index=rows)
+    size = max_rows or 12
+
+    def stream():
+        return wrap(bridge.to_arrow_device_stream(made, max_rows=max_rows))
+
+    assert_same_object(bridge.from_arrow_device_stream(stream()), made)
+    first = 0
+    for piece in bridge.from_arrow_device_stream(stream(), concat=False):
+        assert len(piece) == min(size, 12 - first)
+        if isinstance(rows, cudf.RangeIndex):
+            assert_same_index(piece.index, rows[first : first + size])
+        else:
+            assert piece.index.names == rows.names
+        first += len(piece)
+    assert first == 12
+
+
+def test_batches_of_a_split_frame_know_their_rows():
+    made = frame({"x": numbers(12)}, index=cudf.RangeIndex(5, 41, 3))
+    found = [
+        bridge.from_arrow_device(batch) for batch in bridge.to_arrow_device_stream(made, max_rows=5)
+    ]
+    for piece, begin in zip(found, (0, 5, 10), strict=True):
+        assert_same_index(piece.index, made.index[begin : begin + 5])
+
+
+def test_pieces_of_a_range_go_on():
+    parts = [
+        frame({"x": numbers(4)}, index=cudf.RangeIndex(begin, begin + 4)) for begin in (3, 7, 11)
+    ]
+    found = list(
+        bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(parts), concat=False)
+    )
+    for piece, part in zip(found, parts, strict=True):
+        assert_same_index(piece.index, part.index)
+    for batch, part in zip(bridge.to_arrow_device_stream(parts), parts, strict=True):
+        assert_same_index(bridge.from_arrow_device(batch).index, part.index)
+
+
+def test_labels_that_have_no_json_form_cross():
+    class Label:
+        pass
+
+    label = Label()
+    made = frame([numbers(4)], labels=pd.Index([label], dtype=object))
+    for wrap in (lambda s: s, DeviceStreamOnly):
+        found = bridge.from_arrow_device_stream(wrap(bridge.to_arrow_device_stream(made)))
+        assert found.columns[0] is label
+
+
+def test_what_pandas_stored_comes_back():
+    table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
+    stream = pa.Table.from_batches(table.to_batches(max_chunksize=4))
+    assert_same_index(bridge.from_arrow_device(StreamOnly(stream)).index, cudf.RangeIndex(2, 20, 2))
+    *_, last = bridge.from_arrow_device_stream(StreamOnly(stream), concat=False)
+    assert_same_index(last.index, cudf.RangeIndex(18, 20, 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_sizes(seed):
+    rng = random.Random(seed)
+    sizes = [rng.choice([0, 0, 1, 2, 5, 9]) for _ in range(rng.choice([1, 2, 12]))]
+    while sum(sizes) > ROWS:
+        sizes.pop()
+    producer = PRODUCERS[rng.choice(list(PRODUCERS))]
+    if not sizes and "iterable" in producer.__name__:
+        return
+    found = bridge.from_arrow_device_stream(producer(reader(*sizes)))
+    assert rows(found) == BATCH.slice(0, sum(sizes)).to_pylist()
+
+
+def test_batches_are_pulled_when_they_are_asked_for():
+    source = StreamProducer(BATCH.schema, [BATCH, BATCH, BATCH])
+    frames = bridge.from_arrow_device_stream(source, concat=False)
+    assert source.pulls == 0
+    next(frames)
+    assert (source.pulls, source.releases) == (1, 0)
+    next(frames)
+    assert source.pulls == 2
+    frames.close()
+    assert (source.pulls, source.releases) == (2, 1)
+
+
+@pytest.mark.parametrize("batches", [0, 1, 3])
+@pytest.mark.parametrize("concat", [True, False])
+def test_the_stream_is_released_once(batches, concat):
+    source = StreamProducer(BATCH.schema, [BATCH] * batches)
+    found = bridge.from_arrow_device_stream(source, concat=concat)
+    total = len(found) if concat else sum(len(f) for f in found)
+    assert total == batches * ROWS
+    del found
+    gc.collect()
+    assert source.releases == 1
+    assert source.pulls == batches + 1
+
+
+def test_frames_that_nobody_asks_for_release_the_stream():
+    source = StreamProducer(BATCH.schema, [BATCH])
+    frames = bridge.from_arrow_device_stream(source, concat=False)
+    del frames
+    gc.collect()
+    assert source.releases == 1
+    assert source.pulls == 0
+
+
+def test_frames_outlive_the_stream():
+    frames = bridge.from_arrow_device_stream(StreamOnly(reader(20, 30)), concat=False)
+    kept = next(frames)
+    frames.close()
+    assert rows(kept) == BATCH.slice(0, 20).to_pylist()
+
+
+def test_more_rows_than_a_column_holds_come_as_frames():
+    nulls = pa.nulls(1 << 30)
+    chunks = pa.chunked_array([nulls, nulls, nulls])
+    with pytest.raises(OverflowError, match="concat=False"):
+        bridge.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf")
+    with pytest.raises(OverflowError, match="concat=False"):
+        bridge.from_arrow_device(StreamOnly(chunks), to="pylibcudf")
+    found = bridge.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf", concat=False)
+    assert [column.size() for column in found] == [1 << 30] * 3
+
+
+def test_memory_is_given_back():
+    batch = pa.record_batch({"x": pa.array(np.arange(1000))})
+    gone = []
+
+    def batches():
+        for _ in range(20):
+            copied = pa.record_batch({"x": pa.array(np.arange(1000))})
+            gone.append(weakref.ref(copied))
+            yield copied
+
+    source = pa.RecordBatchReader.from_batches(batch.schema, batches())
+    for _table in bridge.from_arrow_device_stream(StreamOnly(source), to="pylibcudf", concat=False):
+        alive = [ref for ref in gone if ref() is not None]
+        assert len(alive) <= 1
+    before = pa.total_allocated_bytes()
+    found = bridge.from_arrow_device_stream(StreamOnly(reader(20, 30)), to="pylibcudf")
+    assert pa.total_allocated_bytes() > before
+    del found
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
+
+
+def test_nullability_may_differ_in_an_iterable():
+    """PEERS.md E9: pylibcudf derives it from what each batch holds."""
+    one = pa.record_batch([pa.array([1])], pa.schema([pa.field("a", pa.int64(), nullable=False)]))
+    other = pa.record_batch([pa.array([None, 2])], pa.schema([pa.field("a", pa.int64())]))
+    found = bridge.from_arrow_device_stream([DeviceOnly(one), DeviceOnly(other)])
+    assert rows(found) == [{"a": 1}, {"a": None}, {"a": 2}]
+
+
+def test_the_kinds_of_cudf_columns_are_kept():
+    made = frame({"s": column(pa.array(["x", None]), np.dtype(object)), "n": numbers(2)})
+    found = bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(made, max_rows=1))
+    assert_same_object(found, made)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other libraries on the other side of a stream, other threads, and ten thousand batches."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+
+import duckdb
+import nanoarrow
+import numpy as np
+import polars
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.peers.arrow_cpp import DeviceStream, reader_of
+from testing.peers.streams import Consumer, DeviceStreamOnly, StreamOnly
+
+ROWS = 40
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([None if i % 7 == 0 else i for i in range(ROWS)]),
+        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(ROWS)]),
+        "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
+        "when": pa.array(range(ROWS), pa.timestamp("us")),
+        "list": pa.array([[i] * (i % 3) for i in range(ROWS)]),
+    }
+)
+
+
+def stream(max_rows=9):
+    return bridge.to_arrow_device_stream(bridge.from_arrow_device(BATCH), max_rows=max_rows)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda s: pa.table(s), id="pa.table"),
+        pytest.param(lambda s: pa.table(StreamOnly(s)), id="pa.table, the protocol alone"),
+        pytest.param(lambda s: pa.RecordBatchReader.from_stream(s).read_all(), id="reader"),
+        pytest.param(lambda s: reader_of(s).read_all(), id="Arrow C++ device reader"),
+        pytest.param(lambda s: pa.table(nanoarrow.ArrayStream(s)), id="nanoarrow"),
+        pytest.param(lambda s: pa.table(nanoarrow.c_array_stream(StreamOnly(s))), id="nanoarrow C"),
+        pytest.param(lambda s: polars.DataFrame(StreamOnly(s)).to_arrow(), id="polars"),
+        pytest.param(lambda s: in_duckdb(s), id="duckdb"),
+    ],
+)
+@pytest.mark.parametrize("max_rows", [1, 9, None])
+def test_peers_read_streams(read, max_rows):
+    found = read(stream(max_rows))
+    assert found.to_pylist() == BATCH.to_pylist()
+
+
+def in_duckdb(handed):
+    assert handed is not None  # duckdb finds it by its name
+    return duckdb.sql("select * from handed").to_arrow_table()
+
+
+def test_duckdb_computes_on_a_stream():
+    handed = stream()
+    ((total,),) = duckdb.sql("select sum(number) from handed").fetchall()
+    assert total == sum(n or 0 for n in BATCH["number"].to_pylist())
+    assert handed is not None
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda t: t, id="pa.Table"),
+        pytest.param(lambda t: t.to_reader(), id="pa.RecordBatchReader"),
+        pytest.param(lambda t: DeviceStream(t.to_reader()), id="Arrow C++ device stream"),
+        pytest.param(lambda t: nanoarrow.ArrayStream(t), id="nanoarrow"),
+        pytest.param(lambda t: duckdb.from_arrow(t), id="duckdb"),
+        pytest.param(lambda t: polars.from_arrow(t), id="polars"),
+    ],
+)
+def test_peers_write_streams(write):
+    # Of strings, polars and duckdb make views, or may.
+    table = pa.Table.from_batches(
+        [BATCH.select(["number", "when"]).slice(at, 10) for at in range(0, ROWS, 10)]
+    )
+    found = bridge.from_arrow_device_stream(write(table))
+    assert pa.record_batch(bridge.to_arrow_device(found)).to_pylist() == table.to_pylist()
+
+
+def test_a_consumer_on_other_threads():
+    """Calls are serialised, but each comes from a thread of its own."""
+    made_on = []
+
+    def batches():
+        for at in range(0, ROWS, 10):
+            made_on.append(threading.get_ident())
+            yield bridge.from_arrow_device(BATCH.slice(at, 10))
+
+    consumer = Consumer(bridge.to_arrow_device_stream(batches()).__arrow_c_device_stream__())
+    rows = []
+    for _ in range(5):
+        thread = threading.Thread(target=lambda: rows.append(consumer.rows()))
+        thread.start()
+        thread.join()
+    thread = threading.Thread(target=consumer.release)
+    thread.start()
+    thread.join()
+    assert rows == [10, 10, 10, 10, None]
+    assert len(set(made_on[1:])) >= 1
+    assert threading.get_ident() not in made_on[1:]
+
+
+def test_streams_on_many_threads():
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                assert pa.table(StreamOnly(stream(3))).num_rows == ROWS
+                assert len(bridge.from_arrow_device_stream(DeviceStreamOnly(stream(7)))) == ROWS
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+BATCHES = 10_000
+SMALL = pa.record_batch({"a": pa.array([1, 2, 3])})
+
+
+def slices():
+    table = plc.Table([to_plc(pa.array(np.arange(BATCHES * 4)))])
+    stream = bridge.to_arrow_device_stream(table, max_rows=4)
+    return pa.RecordBatchReader.from_stream(StreamOnly(stream))
+
+
+def generated():
+    stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(SMALL) for _ in range(BATCHES))
+    return pa.RecordBatchReader.from_stream(StreamOnly(stream))
+
+
+def imported():
+    many = pa.RecordBatchReader.from_batches(SMALL.schema, (SMALL for _ in range(BATCHES)))
+    return bridge.from_arrow_device_stream(StreamOnly(many), concat=False)
+
+
+def out_and_in():
+    stream = bridge.to_arrow_device_stream(SMALL for _ in range(BATCHES))
+    return bridge.from_arrow_device_stream(stream, concat=False, to="pylibcudf")
+
+
+@pytest.mark.parametrize("pipeline", [slices, generated, imported, out_and_in])
+def test_memory_is_constant_over_ten_thousand_batches(pipeline):
+    counts = []
+    for index, _batch in enumerate(pipeline()):
+        if index % 2000 == 1000:
+            gc.collect()
+            counts.append((sys.getallocatedblocks(), pa.total_allocated_bytes(), resident()))
+    blocks, arrow, pages = zip(*counts, strict=True)
+    assert len(counts) == 5
+    assert max(blocks[1:]) - min(blocks[1:]) < 500
+    assert len(set(arrow[1:])) == 1
+    # 8,000 batches that leaked as little as 64 bytes each would show.
+    assert pages[-1] - pages[1] < 400_000
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def test_a_stream_that_is_alive_at_exit_harms_nobody():
+    code = """
+        import contextlib, threading, pyarrow as pa, cudf_arrow_bridge as bridge
+        batch = pa.record_batch({"a": [1]})
+
+        def forever():
+            try:
+                while True:
+                    yield batch
+            finally:
+                pass
+
+        readers = [pa.RecordBatchReader.from_stream(bridge.to_arrow_device_stream(forever()))
+                   for _ in range(3)]
+        frames = bridge.from_arrow_device_stream(
+            bridge.to_arrow_device_stream(forever()), concat=False, to="pylibcudf")
+        next(frames)
+
+        def pull():
+            # Once the interpreter goes there are no more batches: it is told so.
+            with contextlib.suppress(pa.ArrowException, OSError):
+                for _ in readers[0]:
+                    pass
+
+        threading.Thread(target=pull, daemon=True).start()
+        print(readers[1].read_next_batch().num_rows)
+    """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    for _ in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")

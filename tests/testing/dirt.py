@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested arrays with data below their nulls, which libcudf does not expect, and how to see it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+
+from testing import foreign, host
+
+BELOW_MASKS = [
+    pa.struct([("0", pa.int32())]),
+    pa.struct([("0", pa.string()), ("1", pa.struct([("0", pa.int8()), ("1", pa.null())]))]),
+    pa.struct([("0", pa.list_(pa.struct([("0", pa.string())])))]),
+    pa.struct([("0", pa.dictionary(pa.int8(), pa.string()))]),
+]
+WITH_OFFSETS = [
+    pa.string(),
+    pa.large_string(),
+    pa.list_(pa.int32()),
+    pa.list_(pa.list_(pa.string())),
+    pa.list_(pa.struct([("0", pa.string()), ("1", pa.null())])),
+    pa.list_(pa.dictionary(pa.int8(), pa.string())),
+]
+OTHERS = [
+    *(pa.binary(), pa.large_binary(), pa.binary(3)),
+    pa.list_(pa.string(), 2),
+    pa.large_list(pa.list_(pa.bool_(), 3)),
+    pa.map_(pa.string(), pa.binary()),
+]
+
+
+def dirty(array, seed=0):
+    """The same data, with nulls of its own at each level that has more below."""
+    type_, size = array.type, len(array)
+    children, buffers = [], array.buffers()
+    if pa.types.is_dictionary(type_):
+        return pa.DictionaryArray.from_arrays(
+            dirty_mask(array.indices, seed), dirty(array.dictionary, seed + 1)
+        )
+    if pa.types.is_struct(type_):
+        children = [dirty(array.field(i), seed + 1 + i) for i in range(type_.num_fields)]
+    elif pa.types.is_map(type_):
+        children = [pa.StructArray.from_arrays([array.keys, array.items], fields=entries(type_))]
+    elif foreign.is_list(type_):
+        children = [dirty(array.values, seed + 1)]
+    if pa.types.is_null(type_):
+        return array
+    own = buffers[1 : type_.num_buffers]
+    return pa.Array.from_buffers(type_, size, [bits(size, seed), *own], children=children)
+
+
+def dirty_mask(array, seed):
+    return pa.Array.from_buffers(
+        array.type, len(array), [bits(len(array), seed), *array.buffers()[1:]]
+    )
+
+
+def entries(type_):
+    return [type_.key_field, type_.item_field]
+
+
+def bits(size, seed):
+    valid = np.random.default_rng(seed).integers(0, 3, size) > 0
+    return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+
+
+def valid(column):
+    """Which rows that a column stores are valid, those before its offset included."""
+    size = column.offset() + column.size()
+    if column.type().id() == plc.TypeId.EMPTY:
+        return np.zeros(size, "bool")
+    if column.null_mask() is None:
+        return np.ones(size, "bool")
+    mask = np.frombuffer(host.foreign(column.null_mask()), "uint8")
+    return np.unpackbits(mask, bitorder="little")[:size].astype("bool")
+
+
+def dirt(column):
+    """What libcudf does not expect, as text; reads masks and offsets by their layout alone."""
+    found, kind, children = [], column.type().id(), column.children()
+    null = ~valid(column)
+    if kind == plc.TypeId.STRUCT:
+        for child in children:
+            assert child.offset() == 0
+            if (valid(child)[: len(null)] & null).any():
+                found.append("rows below a null struct")
+    if kind in (plc.TypeId.LIST, plc.TypeId.STRING) and children and len(null):
+        wide = children[0].type().id() == plc.TypeId.INT64
+        offsets = np.frombuffer(host.foreign(children[0].data()), "int64" if wide else "int32")
+        if (np.diff(offsets)[: len(null)][null] != 0).any():
+            found.append(f"a null {kind.name} with a length")
+    for child in children:
+        found += dirt(child)
+        if child.type().id() != plc.TypeId.EMPTY:
+            assert child.null_count() == (~valid(child)).sum()
+    return found

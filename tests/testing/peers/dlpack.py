@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DLPack's C structs open to the tests, and a producer that may break every rule."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+
+import numpy as np
+
+from testing.peers.arrays import _get_name, _get_pointer, _new_capsule
+
+READ_ONLY, IS_COPIED = 1, 2
+INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
+CPU = (1, 0)
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+class Unversioned(ctypes.Structure):
+    _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p))
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = (
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("manager_ctx", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("dl_tensor", DLTensor),
+    )
+
+
+DELETER = ctypes.CFUNCTYPE(None, c_void_p)
+STRUCTS = {b"dltensor": Unversioned, b"dltensor_versioned": Versioned}
+_CODES = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
+
+
+def struct_of(capsule):
+    """The struct in a capsule that nobody has used, in place."""
+    name = _get_name(capsule)
+    return STRUCTS[name].from_address(_get_pointer(capsule, name))
+
+
+# A dying capsule must not become a Python object again, so these take its address.
+_name_at = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))
+_pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+@ctypes.PYFUNCTYPE(None, c_void_p)
+def _destroy(capsule):
+    """As the specification asks of producers: delete what nobody took."""
+    name = _name_at(capsule)
+    if name in STRUCTS:
+        address = _pointer_at(capsule, name)
+        if deleter := STRUCTS[name].from_address(address).deleter:
+            DELETER(deleter)(address)
+
+
+class Producer:
+    """A tensor over a NumPy array, whose struct a test may edit and whose deleter is counted.
+
+    Parameters
+    ----------
+    array
+        The memory.
+    edit
+        Called with the whole struct before it is handed out.
+    versioned
+        Whether the struct is that of DLPack 1.0.
+    """
+
+    alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
+
+    def __init__(self, array, edit=None, versioned=True):
+        self.deleted, self.asked = 0, None
+        self._array = array
+        self._shape = (c_int64 * max(array.ndim, 1))(*array.shape)
+        self._strides = (c_int64 * max(array.ndim, 1))(
+            *(s // array.itemsize for s in array.strides)
+        )
+        self._struct = Versioned(1, 0) if versioned else Unversioned()
+        self._struct.dl_tensor = DLTensor(
+            array.ctypes.data, *CPU, array.ndim, _CODES[array.dtype.kind], 8 * array.itemsize, 1,
+            self._shape, self._strides, 0,
+        )  # fmt: skip
+
+        @DELETER
+        def delete(address):
+            assert address == ctypes.addressof(self._struct)
+            self.deleted += 1
+            Producer.alive.discard(self)
+
+        self._callback = delete
+        self._struct.deleter = ctypes.cast(delete, c_void_p).value
+        if edit is not None:
+            edit(self._struct)
+        self._name = b"dltensor_versioned" if versioned else b"dltensor"
+
+    def capsule(self):
+        """Hand out the tensor. The producer keeps no capsule: none is left when Python ends."""
+        if self._struct.deleter:
+            Producer.alive.add(self)
+        return _new_capsule(
+            ctypes.addressof(self._struct), self._name, ctypes.cast(_destroy, c_void_p)
+        )
+
+    def __dlpack_device__(self):
+        return self._struct.dl_tensor.device_type, self._struct.dl_tensor.device_id
+
+    def __dlpack__(self, **arguments):
+        self.asked = arguments
+        return self.capsule()
+
+
+class Interface:
+    """Memory of the host behind the CUDA array interface, as the tests' columns have it."""
+
+    def __init__(self, array, **edits):
+        self.array = array
+        self.__cuda_array_interface__ = {
+            "data": (array.ctypes.data if array.size else 0, False),
+            "shape": array.shape,
+            "strides": None if array.flags.c_contiguous else array.strides,
+            "typestr": array.dtype.str,
+            "version": 3,
+            **edits,
+        }
+
+
+def values(size, dtype, seed=0):
+    """Random numbers of a type."""
+    dtype = np.dtype(dtype)
+    random = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return random.integers(0, 2, size).astype(dtype)
+    if dtype.kind == "f":
+        return random.standard_normal(size).astype(dtype)
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max, size, dtype=dtype, endpoint=True)

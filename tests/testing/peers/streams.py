@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other side of a stream: bare protocols, and C structs called as C calls them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_void_p
+
+import pyarrow as pa
+
+from testing.peers.arrays import ArrowArray, ArrowDeviceArray, ArrowSchema
+
+RELEASE = CFUNCTYPE(None, c_void_p)
+GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
+GET_ERROR = CFUNCTYPE(c_void_p, c_void_p)
+
+
+class ArrowArrayStream(ctypes.Structure):
+    _fields_ = (
+        ("get_schema", c_void_p),
+        ("get_next", c_void_p),
+        ("get_last_error", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    )
+
+
+class ArrowDeviceArrayStream(ctypes.Structure):
+    _fields_ = (("device_type", c_int32), *ArrowArrayStream._fields_)
+
+
+STRUCTS = {
+    b"arrow_array_stream": (ArrowArrayStream, ArrowArray),
+    b"arrow_device_array_stream": (ArrowDeviceArrayStream, ArrowDeviceArray),
+}
+NAMES = {struct: name for name, (struct, _) in STRUCTS.items()}
+_api = ctypes.pythonapi
+_api.PyCapsule_GetName.argtypes, _api.PyCapsule_GetName.restype = [ctypes.py_object], c_char_p
+_api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, c_char_p]
+_api.PyCapsule_GetPointer.restype = c_void_p
+_api.PyCapsule_New.argtypes = [c_void_p, c_char_p, c_void_p]
+_api.PyCapsule_New.restype = ctypes.py_object
+
+
+def struct_of(capsule):
+    """The C struct in a capsule, in place."""
+    name = _api.PyCapsule_GetName(capsule)
+    return STRUCTS[name][0].from_address(_api.PyCapsule_GetPointer(capsule, name))
+
+
+_kept = []
+
+
+def capsule_of(struct):
+    """A capsule of an empty struct, which whoever takes it releases."""
+    value = struct()
+    _kept.append(value)
+    return _api.PyCapsule_New(ctypes.addressof(value), NAMES[struct], None)
+
+
+class Consumer:
+    """A consumer in C: it calls what the struct of a capsule points at, on any thread."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+        self.struct = struct_of(capsule)
+        self._array = STRUCTS[_api.PyCapsule_GetName(capsule)][1]
+
+    def _at(self):
+        return ctypes.addressof(self.struct)
+
+    def schema(self):
+        """Return the code, and the schema if that is 0."""
+        out = ArrowSchema()
+        code = GET(self.struct.get_schema)(self._at(), ctypes.addressof(out))
+        return code, None if code else pa.Schema._import_from_c(ctypes.addressof(out))
+
+    def next(self):
+        """Return the code and the struct, which the caller releases."""
+        out = self._array()
+        return GET(self.struct.get_next)(self._at(), ctypes.addressof(out)), out
+
+    def rows(self):
+        """Pull, release, and return the number of rows; None at the end."""
+        code, out = self.next()
+        assert code == 0, (errno.errorcode.get(code), self.error())
+        array = getattr(out, "array", out)
+        if not array.release:
+            return None
+        length = array.length
+        RELEASE(array.release)(ctypes.addressof(array))
+        return length
+
+    def error(self):
+        address = GET_ERROR(self.struct.get_last_error)(self._at())
+        return None if address is None else ctypes.string_at(address).decode()
+
+    def release(self):
+        RELEASE(self.struct.release)(self._at())
+        assert not self.struct.release
+
+
+class DeviceStreamOnly:
+    """Hides everything of an object but the protocol of device streams."""
+
+    def __init__(self, obj):
+        self._obj = obj
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
+        return self._obj.__arrow_c_device_stream__(requested_schema, **kwargs)
+
+
+class StreamOnly:
+    """Hides everything of an object but the protocol of host streams."""
+
+    def __init__(self, obj):
+        self._obj = obj
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._obj.__arrow_c_stream__(requested_schema)
+
+
+class StreamProducer:
+    """A host stream written in Python: hands out what it is told to, counts what it is asked.
+
+    Parameters
+    ----------
+    batches
+        Record batches of pyarrow; an int among them is the code of an error.
+    message
+        What `get_last_error` says; None for nothing.
+    """
+
+    def __init__(self, schema, batches, message=b"the disk is gone"):
+        self.releases, self.pulls, self.live = 0, 0, 0
+        self._message = message
+        self._failed_schema = schema if isinstance(schema, int) else 0
+
+        @GET
+        def get_schema(stream, out):
+            if not self._failed_schema:
+                schema._export_to_c(out)
+            return self._failed_schema
+
+        rest = iter(batches)
+
+        @GET
+        def get_next(stream, out):
+            self.pulls += 1
+            batch = next(rest, None)
+            if isinstance(batch, int):
+                return batch
+            if batch is None:
+                ArrowArray.from_address(out).release = None
+            else:
+                batch._export_to_c(out)
+            return 0
+
+        @GET_ERROR
+        def get_last_error(stream):
+            return None if self._message is None else ctypes.cast(self._text, c_void_p).value
+
+        @RELEASE
+        def release(stream):
+            self.releases += 1
+            ArrowArrayStream.from_address(stream).release = None
+
+        self._text = ctypes.c_char_p(message)
+        self._callbacks = get_schema, get_next, get_last_error, release
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        capsule = capsule_of(ArrowArrayStream)
+        struct = struct_of(capsule)
+        for name, callback in zip(
+            ("get_schema", "get_next", "get_last_error", "release"), self._callbacks, strict=True
+        ):
+            setattr(struct, name, ctypes.cast(callback, c_void_p).value)
+        return capsule
+
+
+class Lazy:
+    """One partition of dask-cudf."""
+
+    def __init__(self, made, frame):
+        self._made, self._frame = made, frame
+
+    def compute(self):
+        self._made.append(self._frame)
+        return self._frame
+
+
+class Delayed:
+    """The part of a dask collection that matters here."""
+
+    def __init__(self, frames):
+        self.made = []
+        self._frames = frames
+
+    def to_delayed(self):
+        return [Lazy(self.made, frame) for frame in self._frames]

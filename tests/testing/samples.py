@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of every type that crosses, whole and sliced, as the tests' tables of parameters."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+from testing import host
+
+UNITS = ("s", "ms", "us", "ns")
+#: What a pylibcudf column can say of itself: fields named by position, the widest precision.
+PRIMITIVE = [
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    *(pa.float32(), pa.float64()),
+    pa.bool_(),
+    pa.date32(),
+    *(pa.timestamp(unit) for unit in UNITS),
+    *(pa.duration(unit) for unit in UNITS),
+    *(pa.decimal32(9, 2), pa.decimal64(18, 0), pa.decimal128(38, -3)),
+    *(pa.string(), pa.large_string()),
+]
+DICTIONARY = [
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int32(), pa.timestamp("ms")),
+    pa.dictionary(pa.int64(), pa.bool_()),
+]
+NESTED = [
+    pa.list_(pa.int32()),
+    pa.list_(pa.list_(pa.string())),
+    pa.struct([("0", pa.int16()), ("1", pa.bool_())]),
+    pa.struct([("0", pa.struct([("0", pa.string())])), ("1", pa.list_(pa.float32()))]),
+]
+TYPES = [*PRIMITIVE, *DICTIONARY, *NESTED, pa.null()]
+
+#: What the schema says beyond a column's own type, and a round trip must keep.
+PARAMETRIC = [
+    pa.timestamp("us", "Europe/Berlin"),
+    pa.timestamp("ns", "+05:30"),
+    pa.decimal32(5, 2),
+    pa.decimal64(11, 4),
+    pa.decimal128(20, 0),
+    pa.dictionary(pa.int16(), pa.string(), ordered=True),
+    pa.struct([pa.field("price", pa.decimal64(9, 2), nullable=False), pa.field("", pa.int8())]),
+    pa.list_(pa.field("element", pa.timestamp("s", "UTC"), metadata={"a": "b"})),
+]
+
+NULLS = ("none", "some", "all")
+NESTINGS = ("flat", "list", "struct", "list of struct", "dictionary")
+OFFSETS = (0, 1, 7, 8, 9, 31, 32, 33, 64, 65)
+MANY = 137
+
+
+def can_nest(type_, nesting):
+    """Whether Arrow and libcudf both allow it: dictionaries hold plain values, without nulls."""
+    return nesting != "dictionary" or type_ in PRIMITIVE
+
+
+#: Every type in every nesting, as parameters ``("type_", "nesting")``.
+NESTED_TYPES = [
+    pytest.param(type_, nesting, id=f"{type_}-{nesting}")
+    for type_ in TYPES
+    for nesting in NESTINGS
+    if can_nest(type_, nesting)
+]
+
+
+def mask(size, nulls):
+    """Which rows are null; no stride of a mask's words."""
+    return [nulls == "all" or (nulls == "some" and i % 7 in (1, 4)) for i in range(size)]
+
+
+def values(type_, size, nulls, inner=()):
+    """An array of a type. Its children are slices from `inner[0]` on, theirs from `inner[1]` on."""
+    if pa.types.is_null(type_):
+        return pa.nulls(size)
+    if pa.types.is_list(type_):
+        return as_list(type_.value_type, size, nulls, inner)
+    if pa.types.is_struct(type_):
+        children = [sliced(field.type, size, nulls, inner) for field in type_]
+        return as_struct(children, list(type_), size, nulls)
+    if pa.types.is_dictionary(type_):
+        return as_dictionary(type_, size, nulls, inner)
+    if pa.types.is_decimal(type_):
+        step = Decimal(1).scaleb(-type_.scale)
+        items = [(i * 31 % 1009 - 500) * step for i in range(size)]
+    elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        items = ["", "a", "bc\0", "żółw", "x" * 40][: size or 1] * (size // 5 + 1)
+        items = items[:size]
+    elif pa.types.is_boolean(type_):
+        items = [i % 3 == 0 or i % 11 == 5 for i in range(size)]
+    else:
+        integers = np.arange(size) * 37 % 120
+        unknown = None if nulls == "none" else np.array(mask(size, nulls), "bool")
+        width = pa.int32() if type_ == pa.date32() else pa.int64()
+        return pa.array(integers, width, mask=unknown).cast(type_)
+    pairs = zip(items, mask(size, nulls), strict=True)
+    return pa.array([None if null else item for item, null in pairs], type_)
+
+
+def sliced(type_, size, nulls, inner):
+    """The last `size` rows of a longer array."""
+    offset, below = (inner[0], inner[1:]) if inner else (0, ())
+    return values(type_, size + offset, nulls, below).slice(offset)
+
+
+def as_list(type_, size, nulls, inner=()):
+    lengths = [0 if null else i % 4 for i, null in enumerate(mask(size, nulls))]
+    offsets = [0, *accumulate(lengths)]
+    child = sliced(type_, offsets[-1], nulls, inner)
+    buffers = [pack(mask(size, nulls)), pa.py_buffer(np.array(offsets, "int32"))]
+    return pa.Array.from_buffers(pa.list_(type_), size, buffers, children=[child])
+
+
+def as_struct(children, fields, size, nulls):
+    buffers = [pack(mask(size, nulls))]
+    return pa.Array.from_buffers(pa.struct(fields), size, buffers, children=children)
+
+
+def as_dictionary(type_, size, nulls, inner=()):
+    distinct = 2 if pa.types.is_boolean(type_.value_type) else 5
+    keys = sliced(type_.value_type, distinct, "none", inner)
+    pairs = enumerate(mask(size, nulls))
+    codes = pa.array([None if null else i * 3 % len(keys) for i, null in pairs], type_.index_type)
+    return pa.DictionaryArray.from_arrays(codes, keys, ordered=type_.ordered)
+
+
+def pack(nulls):
+    """A validity bitmap, absent where there are no nulls."""
+    if not any(nulls):
+        return None
+    return pa.py_buffer(np.packbits(~np.array(nulls), bitorder="little"))
+
+
+def nest(type_, nesting, size, nulls, inner=()):
+    """An array of a type in some nesting, of so many rows on top."""
+    if nesting == "flat":
+        return values(type_, size, nulls, inner)
+    if nesting == "dictionary":
+        return values(pa.dictionary(pa.int32(), type_), size, nulls, inner)
+    struct = pa.struct([("0", type_), ("1", pa.uint16())])
+    wanted = {
+        "list": pa.list_(type_),
+        "struct": struct,
+        "list of struct": pa.list_(struct),
+    }
+    return values(wanted[nesting], size, nulls, inner)
+
+
+def cuts(size):
+    """Ways to slice rows: a list of steps, each an offset and a length of what is left."""
+    found = []
+    for offset in OFFSETS:
+        if offset > size:
+            break
+        rest = size - offset
+        found += [[(offset, rest)], [(offset, rest // 2)], [(offset, 0)]]
+    if size > 60:
+        found += [[(3, size - 10), (6, 40)], [(1, size - 1), (32, 33)], [(64, 60), (1, 7)]]
+    return found
+
+
+def cut(array, steps):
+    for offset, length in steps:
+        array = array.slice(offset, length)
+    return array
+
+
+def cut_column(column, steps, nulls_in):
+    """The same slice as libcudf makes it: another offset over the same memory.
+
+    Parameters
+    ----------
+    nulls_in
+        Counts the nulls of a range of the column's rows.
+    """
+    for offset, length in steps:
+        column = plc.Column(
+            column.type(),
+            length,
+            column.data(),
+            column.null_mask(),
+            length if column.type().id() == plc.TypeId.EMPTY else nulls_in(offset, length),
+            column.offset() + offset,
+            column.children(),
+        )
+        nulls_in = _moved(nulls_in, offset)
+    return column
+
+
+def _moved(nulls_in, by):
+    return lambda offset, length: nulls_in(by + offset, length)
+
+
+def column_of(array, steps=()):
+    """A host-resident column of an array, sliced on cuDF's side."""
+    return cut_column(
+        host.to_plc(array), steps, lambda offset, length: array.slice(offset, length).null_count
+    )

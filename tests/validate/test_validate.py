@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A full validation refuses rows that make no sense, by path and row, and nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import samples, views
+from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
+
+
+def raw(type_, buffers, size, children=(), offset=0):
+    """An array whose buffers nobody has looked at."""
+    made = [None if b is None else pa.py_buffer(b) for b in buffers]
+    return pa.Array.from_buffers(type_, size, made, offset=offset, children=list(children))
+
+
+def ints(width, *values):
+    return np.array(values, width).tobytes()
+
+
+def view(text, buffer=0, offset=0, size=None, prefix=None):
+    data = text.encode() if isinstance(text, str) else text
+    size = len(data) if size is None else size
+    if size <= 12:
+        return ints("int32", size) + data.ljust(12, b"\0")
+    return ints("int32", size) + (prefix or data[:4]) + ints("int32", buffer, offset)
+
+
+def runs(ends, values=None, size=4):
+    # pyarrow looks at the last end, so that is written behind its back.
+    memory = np.array([*ends[:-1], size], "int32")
+    made = raw(pa.int32(), [None, memory], len(ends))
+    values = pa.array(range(len(ends)), pa.int8()) if values is None else values
+    array = raw(pa.run_end_encoded(made.type, values.type), [None], size, [made, values])
+    memory[-1] = ends[-1]
+    return array
+
+
+def coded(codes, index_type, count=3):
+    indices = pa.array(codes, index_type)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(range(count), pa.int8()), safe=False)
+
+
+LONG = "thirteen more"
+NUMBERS = pa.array([1, 2], pa.int8())
+BAD = {
+    "string offsets": (
+        raw(pa.string(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
+        ["row 1", "3 to 1"],
+    ),
+    "large string offsets": (
+        raw(pa.large_string(), [None, ints("int64", 0, 3, 1, 4), b"abcd"], 3),
+        ["row 1", "3 to 1"],
+    ),
+    "binary offsets": (
+        raw(pa.binary(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
+        ["row 1", "3 to 1"],
+    ),
+    "list offsets": (
+        raw(
+            pa.list_(pa.int8()), [None, ints("int32", 0, 2, 1, 2)], 3, [pa.array([1, 2], pa.int8())]
+        ),
+        ["row 1", "2 to 1"],
+    ),
+    "large list offsets": (
+        raw(
+            pa.large_list(pa.int8()),
+            [None, ints("int64", 0, 2, 1, 2)],
+            3,
+            [NUMBERS],
+        ),
+        ["row 1", "2 to 1"],
+    ),
+    "utf-8": (raw(pa.string(), [None, ints("int32", 0, 1, 2), b"a\xff"], 2), ["row 1", "UTF-8"]),
+    "utf-8 cut in two": (
+        raw(pa.string(), [None, ints("int32", 0, 1, 2), "é".encode()], 2),
+        ["row 0", "UTF-8"],
+    ),
+    "large utf-8": (
+        raw(pa.large_string(), [None, ints("int64", 0, 1, 2), b"a\xff"], 2),
+        ["row 1", "UTF-8"],
+    ),
+    "utf-8 of short views": (
+        raw(pa.string_view(), [None, view("a") + view(b"\xff")], 2),
+        ["row 1", "UTF-8"],
+    ),
+    "utf-8 of long views": (
+        raw(
+            pa.string_view(),
+            [None, view("a") + view(b"thirteen it\xff\xff"), b"thirteen it\xff\xff"],
+            2,
+        ),
+        ["row 1", "UTF-8"],
+    ),
+    "views behind their buffer": (
+        raw(pa.string_view(), [None, view(LONG, offset=1), LONG.encode()], 1),
+        ["row 0", "1 to 14"],
+    ),
+    "views of no buffer": (
+        raw(pa.binary_view(), [None, view(LONG, buffer=1), LONG.encode()], 1),
+        ["row 0", "buffer 1"],
+    ),
+    "prefixes of views": (
+        raw(pa.string_view(), [None, view(LONG, prefix=b"thir"), b"fourteen more"], 1),
+        ["row 0", "prefix"],
+    ),
+    "list views": (
+        raw(
+            pa.list_view(pa.int8()),
+            [None, ints("int32", 0, 1), ints("int32", 2, 2)],
+            2,
+            [NUMBERS],
+        ),
+        ["row 1", "of 2"],
+    ),
+    "run ends that descend": (runs([2, 3, 1, 4]), ["run 2", "1", "after 3"]),
+    "run ends twice": (runs([2, 2, 4]), ["run 1", "after 2"]),
+    "runs of nothing": (runs([0, 4]), ["run 0", "after 0"]),
+    "indices": (coded([0, 3, 1], pa.int8()), ["row 1", "index 3", "of 3"]),
+    "negative indices": (coded([0, 1, -1], pa.int64()), ["row 2", "index -1"]),
+    "unsigned indices": (coded([0, 255, 1], pa.uint8()), ["row 1", "index 255"]),
+    "wide unsigned indices": (coded([2**63, 0], pa.uint64()), ["row 0", "index"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_rows_that_make_no_sense(name):
+    array, words = BAD[name]
+    producer = Producer(array)
+    message = refused(ValueError, producer, validate="full")
+    for word in ["'(top level)'", *words]:
+        assert word in message
+    assert producer.releases == 1
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_their_path_is_named(name):
+    array, words = BAD[name]
+    lists = pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), array)
+    struct = pa.StructArray.from_arrays([lists], ["price"])
+    batch = pa.record_batch([struct], ["orders"])
+    message = refused(ValueError, DeviceOnly(batch), kind=None, validate="full")
+    assert "'orders.price[]'" in message
+    assert words[0] in message
+
+
+def test_nothing_else_is_refused():
+    arrays = [samples.values(type_, samples.MANY, "some") for type_ in samples.TYPES]
+    arrays.append(views.string_view(arrays[samples.TYPES.index(pa.string())]))
+    lists = samples.as_list(pa.string(), samples.MANY, "some", (9,))
+    arrays += [views.list_view(lists, place) for place in views.PLACES]
+    arrays += [views.run_ended(lists)[0]]
+    for array in arrays:
+        for steps in samples.cuts(len(array)):
+            part = samples.cut(array, steps)
+            assert column_from(part, validate="full").size() == len(part)
+
+
+def test_what_stands_under_nulls_is_not_looked_at():
+    mask = bytes([0b101])
+    column = column_from(
+        raw(pa.string(), [mask, ints("int32", 0, 1, 2, 3), b"a\xffc"], 3), validate="full"
+    )
+    assert column.null_count() == 1
+    indices = raw(pa.int8(), [mask, ints("int8", 0, 99, 1)], 3)
+    array = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b"]), safe=False)
+    assert column_from(array, validate="full").null_count() == 1
+    gone = view(LONG, buffer=7)
+    array = raw(pa.string_view(), [mask, view("a") + gone + view("c"), LONG.encode()], 3)
+    assert column_from(array, validate="full").null_count() == 1
+
+
+def test_rows_outside_a_slice_are_not_looked_at():
+    array = raw(pa.string(), [None, ints("int32", 0, 3, 1, 2, 3), b"abcd"], 4)
+    assert column_from(array.slice(2, 1), validate="full").size() == 1
+    whole = refused(ValueError, DeviceOnly(array.slice(0, 3)), validate="full")
+    assert "row 1" in whole
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+@pytest.mark.parametrize("garbage", [-5, 2**30])
+@pytest.mark.parametrize(
+    "type_", [pa.string(), pa.large_string(), pa.binary(), pa.large_list(pa.int8())], ids=str
+)
+def test_offsets_before_a_slice_may_be_anything(type_, garbage, validate):
+    """Below a null that is not empty, whose removal reads all rows that were kept."""
+    rows = [[i] if pa.types.is_large_list(type_) else "abc" for i in range(50)]
+    whole = pa.array(rows, type_)
+    width = "int64" if str(type_).startswith("large") else "int32"
+    offsets = np.frombuffer(whole.buffers()[1], width).copy()
+    offsets[33:36] = garbage
+    bits = np.full(8, 0xFF, "uint8")
+    bits[5] = 0xF7  # row 43
+    children = [whole.values] if pa.types.is_large_list(type_) else []
+    data = whole.buffers()[2:] if not children else []
+    array = raw(type_, [bits, offsets, *data], 10, children, offset=40)
+    column = column_from(array, validate=validate)
+    expected = [None if i == 3 else row for i, row in enumerate(whole.to_pylist()[40:])]
+    found = pa.array(bridge.to_arrow_device(column, requested_schema=pa.field("", type_)))
+    assert found.to_pylist() == expected
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+def test_runs_that_end_too_early(validate):
+    """Looked up in any case."""
+
+    def edit(schema, array):
+        array.array.length = 4
+
+    producer = Producer(runs([1, 3], size=3), edit)
+    message = refused(ValueError, producer, validate=validate)
+    assert "run" in message
+    assert producer.releases == 1
+
+
+def test_wrong_null_counts():
+    def edit(schema, array):
+        array.array.null_count = 2
+
+    producer = Producer(pa.array([1, None, 3]), edit)
+    assert "1 rows are null" in refused(ValueError, producer, validate="full")
+
+
+def test_names_that_are_no_text():
+    name = ctypes.create_string_buffer(b"pri\xffce")
+
+    def edit(schema, array):
+        schema.children[0].contents.name = ctypes.cast(name, ctypes.c_char_p)
+
+    producer = Producer(pa.record_batch([pa.array([1])], ["price"]), edit)
+    assert "name" in refused(ValueError, producer, kind="table", validate="full")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("string offsets", marks=pytest.mark.unsound),
+        "utf-8",
+        pytest.param("indices", marks=pytest.mark.unsound),
+    ],
+)
+def test_less_is_checked_unless_asked_for(name):
+    """Zero-copy imports don't read what they share."""
+    assert column_from(BAD[name][0]).size() == len(BAD[name][0])
+
+
+def test_unknown_levels_are_refused():
+    with pytest.raises(ValueError, match="validate='most'"):
+        bridge.from_arrow_device(pa.array([1]), validate="most")
