@@ -302,31 +302,15 @@ row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range
   return {child.offset + rows.storage_begin(), rows.storage_size(), 0, rows.sliced};
 }
 
-imported_column import_rows(parsed_tree const& types,
-                            ArrowArray const& array,
-                            row_range const& rows,
-                            foreign_share const& share,
-                            placement const& where,
-                            import_facts const& facts,
-                            column_path const& path)
-{
-  return {column_importer{share, where, facts}.column({types, array, rows, path}),
-          static_cast<cudf::size_type>(rows.skew),
-          static_cast<cudf::size_type>(rows.size)};
-}
-
-std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
-                                           ArrowArray const& array,
-                                           row_range const& rows,
+std::optional<borrowed_column> borrow_rows(import_level const& level,
                                            placement const& where,
                                            import_facts const& facts,
-                                           bool sanitize,
-                                           column_path const& path)
+                                           bool sanitize)
 {
+  auto const& [types, array, rows, path] = level;
   if (rows.size == 0 || !can_be_borrowed(types.type)) { return {}; }
   check_rows(rows.storage_size(), path);
-  auto const level = import_level{types, array, rows, path};
-  auto const mask  = find_mask(level, facts, where);
+  auto const mask = find_mask(level, facts, where);
   if (!mask.is_on_word() || !can_read_mask(mask)) { return {}; }
   auto result        = borrowed_column{};
   result.type        = types.type.column;

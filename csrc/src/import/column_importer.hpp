@@ -27,10 +27,10 @@ std::optional<cudf::size_type> told_null_count(ArrowArray const& array, row_rang
 
 /// One level of what is imported: an array that has been validated, and which of its rows.
 struct import_level {
-  parsed_tree const& types;
+  parsed_tree const& types;  ///< that the array has been validated for
   ArrowArray const& array;
   row_range rows;
-  column_path const& path;
+  column_path const& path;  ///< names the column in errors
 
   [[nodiscard]] parsed_type const& type() const { return types.type; }
 };
@@ -72,11 +72,17 @@ struct column_parts {
  */
 class column_importer {
  public:
+  /**
+   * @param share Share of the producer's struct; each adopted buffer takes one of its own
+   * @param where Where the array's buffers are, and where converted ones go
+   * @param facts What is known of the contents; what is not is read, which waits for a device
+   */
   column_importer(foreign_share const& share, placement const& where, import_facts const& facts)
     : share_{share}, where_{where}, facts_{facts}
   {
   }
 
+  /// An owning column of some rows of an array that has been validated.
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
   [[nodiscard]] placement const& where() const { return where_; }
@@ -126,38 +132,19 @@ row_range choose_rows(parsed_tree const& types,
 row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows);
 
 /**
- * @brief Makes an owning column of some rows of an array that has been validated.
- *
- * @param types Types that the array has been validated for
- * @param array Array that `share` keeps alive
- * @param rows What `choose_rows` chose
- * @param share Share of the producer's struct; each adopted buffer takes one of its own
- * @param where Where the array's buffers are, and where converted ones go
- * @param facts What is known of the contents; what is not is read, which waits for a device
- * @param path Names the column in errors
- */
-imported_column import_rows(parsed_tree const& types,
-                            ArrowArray const& array,
-                            row_range const& rows,
-                            foreign_share const& share,
-                            placement const& where,
-                            import_facts const& facts,
-                            column_path const& path);
-
-/**
  * @brief Finds the rows of a column of flat values or strings where the producer has them.
  *
- * Takes what `import_rows` takes, but no share: whoever borrows keeps the producer's struct. With
- * `sanitize`, null strings that are not empty are not for borrowing.
+ * No buffer takes a share: whoever borrows keeps the producer's struct.
  *
+ * @param level Array and rows to borrow
+ * @param where Where the array's buffers are
+ * @param facts What is known of the contents; what is not is read, which waits for a device
+ * @param sanitize Whether null strings that are not empty are not for borrowing
  * @return Nothing if libcudf could not use them there: they are to be imported
  */
-std::optional<borrowed_column> borrow_rows(parsed_tree const& types,
-                                           ArrowArray const& array,
-                                           row_range const& rows,
+std::optional<borrowed_column> borrow_rows(import_level const& level,
                                            placement const& where,
                                            import_facts const& facts,
-                                           bool sanitize,
-                                           column_path const& path);
+                                           bool sanitize);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -59,6 +59,8 @@ struct planned_column {
   ArrowArray const& array;
   column_path path;
   detail::row_range rows;
+
+  [[nodiscard]] detail::import_level level() const { return {types, array, rows, path}; }
 };
 
 /// What is uploaded keeps nothing before the rows that are asked for.
@@ -95,8 +97,10 @@ imported_column make_column(planned_column const& planned,
 {
   auto const& [types, array, path, rows] = planned;
   auto const& source                     = plan.source;
-  auto result =
-    detail::import_rows(types, array, rows, source.share, source.where, plan.facts, path);
+  auto const importer = detail::column_importer{source.share, source.where, plan.facts};
+  auto result         = imported_column{importer.column(planned.level()),
+                                        static_cast<cudf::size_type>(rows.skew),
+                                        static_cast<cudf::size_type>(rows.size)};
   if (options.sanitize && !detail::is_clean(types, array, rows, plan.facts)) {
     result.storage = detail::sanitize(std::move(result.storage), source.where);
   }
@@ -229,10 +233,9 @@ borrowed_table borrow_table(detail::parsed_tree const& types, import_call const&
   result.owner       = std::make_shared<detail::foreign_share>(source.share.copy());
   result.columns.reserve(types.children.size());
   for (std::size_t i = 0; i < types.children.size(); ++i) {
-    auto const planned                     = plan_field(types, i, plan, call);
-    auto const& [field, child, path, rows] = planned;
-    auto borrowed                          = detail::borrow_rows(
-      field, child, rows, source.where, plan.facts, call.options.sanitize, path);
+    auto const planned = plan_field(types, i, plan, call);
+    auto borrowed =
+      detail::borrow_rows(planned.level(), source.where, plan.facts, call.options.sanitize);
     if (borrowed) {
       result.columns.push_back(std::move(*borrowed));
     } else {
