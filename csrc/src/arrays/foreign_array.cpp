@@ -4,7 +4,7 @@
 namespace cudf_arrow_bridge::detail {
 
 foreign_array::foreign_array(ArrowDeviceArray* array, bool host)
-  : deferred{!host}, array_{array}, host_{host}
+  : deferred_release{!host}, array_{array}, host_{host}
 {
 }
 
@@ -12,9 +12,9 @@ void foreign_array::drop_share(cuda::stream_ref stream) noexcept
 {
   if (!host_) {
     if (!made_in_.is_of_this_process()) { return; }
-    pass(made_on_.named_here(stream));
+    release_after(made_on_.named_here(stream));
   }
-  if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) { finish(); }
+  if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) { release_when_ready(); }
 }
 
 }  // namespace cudf_arrow_bridge::detail

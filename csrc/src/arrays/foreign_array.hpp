@@ -3,7 +3,7 @@
 
 #include "cuda/ordering/process.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
 
@@ -23,7 +23,7 @@ namespace cudf_arrow_bridge::detail {
  * these: at once if there are none (host memory), else by the release queue. A forked child leaves
  * its parent's device memory alone.
  */
-class foreign_array : private deferred {
+class foreign_array : private deferred_release {
  public:
   /**
    * @brief Takes a struct over. One share is the caller's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 
 #include "cuda/release/release_queue.hpp"
 
@@ -14,22 +14,22 @@ constexpr auto no_device = rmm::cuda_device_id{-1};  ///< which rmm's guard leav
 
 }  // namespace
 
-deferred::deferred(bool prepare)
+deferred_release::deferred_release(bool prepare)
 {
   if (!prepare) { return; }
   device_ = rmm::get_current_cuda_device();
   release_queue::instance().start();
   spare_ = pooled_event::acquire();
-  passages_.reserve(1);
+  points_.reserve(1);
 }
 
-void deferred::pass(cuda::stream_ref stream) noexcept
+void deferred_release::release_after(cuda::stream_ref stream) noexcept
 {
   // Whatever is current on the thread that frees.
   auto const guard  = rmm::cuda_set_device_raii{device_.value_or(no_device)};
   auto const status = [&] {
     try {
-      return note_passage(stream);
+      return record_point(stream);
     } catch (std::exception const&) {
       return cudaErrorMemoryAllocation;
     }
@@ -40,27 +40,27 @@ void deferred::pass(cuda::stream_ref stream) noexcept
   (void)cudaGetLastError();
 }
 
-cudaError_t deferred::note_passage(cuda::stream_ref stream)
+cudaError_t deferred_release::record_point(cuda::stream_ref stream)
 {
   // Unlike handles, identifiers are not used again for another stream.
   auto id = 0ULL;
   if (auto const status = cudaStreamGetId(stream.get(), &id); status != cudaSuccess) {
     return status;
   }
-  auto const lock  = std::lock_guard{mutex_};
-  auto const known = std::find_if(
-    passages_.begin(), passages_.end(), [id](auto const& p) { return p.stream_id == id; });
-  if (known != passages_.end()) { return known->event.record(stream); }
+  auto const lock = std::lock_guard{mutex_};
+  auto const known =
+    std::find_if(points_.begin(), points_.end(), [id](auto const& p) { return p.stream_id == id; });
+  if (known != points_.end()) { return known->event.record(stream); }
 
   auto event        = spare_ ? std::move(spare_) : pooled_event::acquire();
   auto const status = event.record(stream);
-  if (status == cudaSuccess) { passages_.push_back({id, std::move(event)}); }
+  if (status == cudaSuccess) { points_.push_back({id, std::move(event)}); }
   return status;
 }
 
-void deferred::finish() noexcept
+void deferred_release::release_when_ready() noexcept
 {
-  if (!passages_.empty()) {
+  if (!points_.empty()) {
     release_queue::instance().push(this);
     return;
   }

@@ -5,7 +5,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-void release_lanes::push(deferred* work) noexcept
+void release_lanes::push(deferred_release* work) noexcept
 {
   work->next_ = nullptr;
   auto** lane = &first_lane_;
@@ -20,7 +20,7 @@ void release_lanes::push(deferred* work) noexcept
   }
 }
 
-deferred* release_lanes::take(std::size_t worker) noexcept
+deferred_release* release_lanes::take(std::size_t worker) noexcept
 {
   auto** lane = &first_lane_;
   while (*lane != nullptr && in_hand(stream_of(**lane))) { lane = &(*lane)->next_lane_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 
 #include <array>
 #include <cstddef>
@@ -21,14 +21,14 @@ class release_lanes {
   static constexpr std::size_t max_workers = 8;
 
   /// Puts an object at the end of the lane of the next stream that it waits for.
-  void push(deferred* work) noexcept;
+  void push(deferred_release* work) noexcept;
 
   /**
    * @brief Takes the first object of a lane that nobody works on, which `worker` then does.
    *
    * @return The object, or null if there is no such lane
    */
-  [[nodiscard]] deferred* take(std::size_t worker) noexcept;
+  [[nodiscard]] deferred_release* take(std::size_t worker) noexcept;
 
   /// Ends the work on a lane.
   void put_down(std::size_t worker) noexcept { in_hand_[worker].reset(); }
@@ -37,12 +37,12 @@ class release_lanes {
   [[nodiscard]] std::size_t num_waiting() const noexcept;
 
  private:
-  [[nodiscard]] static unsigned long long stream_of(deferred const& work) noexcept
-  { return work.passages_[work.num_passed_].stream_id; }
+  [[nodiscard]] static unsigned long long stream_of(deferred_release const& work) noexcept
+  { return work.points_[work.num_passed_].stream_id; }
 
   [[nodiscard]] bool in_hand(unsigned long long stream_id) const noexcept;
 
-  deferred* first_lane_{nullptr};
+  deferred_release* first_lane_{nullptr};
   std::array<std::optional<unsigned long long>, max_workers> in_hand_;  ///< streams, by worker
 };
 

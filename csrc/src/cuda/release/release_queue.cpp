@@ -44,14 +44,14 @@ void release_queue::add_thread()
   ++num_idle_;
 }
 
-void release_queue::push(deferred* work) noexcept
+void release_queue::push(deferred_release* work) noexcept
 {
   auto const lock = std::lock_guard{mutex_};
   work->number_   = num_pushed_++;
   enqueue(work);
 }
 
-void release_queue::enqueue(deferred* work) noexcept
+void release_queue::enqueue(deferred_release* work) noexcept
 {
   lanes_.push(work);
   pushed_.notify_one();
@@ -81,7 +81,7 @@ void release_queue::run(std::size_t worker) noexcept
   queue_of_thread = this;
   auto lock       = std::unique_lock{mutex_};
   for (;;) {
-    deferred* work = nullptr;
+    deferred_release* work = nullptr;
     pushed_.wait(lock, [&] { return (work = lanes_.take(worker)) != nullptr; });
     --num_idle_;
     auto const number = work->number_;
@@ -98,14 +98,14 @@ void release_queue::run(std::size_t worker) noexcept
   }
 }
 
-bool release_queue::wait_and_release(deferred* work) noexcept
+bool release_queue::wait_and_release(deferred_release* work) noexcept
 {
-  auto const& event = work->passages_[work->num_passed_].event;
+  auto const& event = work->points_[work->num_passed_].event;
   // The producer's release finds the device current whose memory it is about to free.
   (void)cudaSetDevice(event.device());
   // If CUDA can no longer tell, nothing is running that could read the memory.
   (void)event.wait();
-  if (++work->num_passed_ < work->passages_.size()) { return false; }
+  if (++work->num_passed_ < work->points_.size()) { return false; }
   delete work;
   return true;
 }

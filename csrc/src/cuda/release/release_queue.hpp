@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 #include "cuda/release/release_lanes.hpp"
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ class release_queue {
   void start();
 
   /// Queues an object that nobody uses any more. Takes ownership; `start` was called.
-  void push(deferred* work) noexcept;
+  void push(deferred_release* work) noexcept;
 
   /// Waits until all that was pushed before the call is destroyed, or for 30 seconds.
   void drain() noexcept;
@@ -52,9 +52,9 @@ class release_queue {
 
   void add_thread();
   void run(std::size_t worker) noexcept;
-  void enqueue(deferred* work) noexcept;
+  void enqueue(deferred_release* work) noexcept;
   void note_release(std::uint64_t number) noexcept;
-  static bool wait_and_release(deferred* work) noexcept;
+  static bool wait_and_release(deferred_release* work) noexcept;
 
   std::mutex mutex_;  ///< of what follows; never held while CUDA or a producer is called
   std::condition_variable pushed_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/transfer/read_back.hpp"
 
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 #include "cuda/transfer/staging.hpp"
 
 #include <rmm/detail/error.hpp>
@@ -11,10 +11,10 @@
 namespace cudf_arrow_bridge::detail::device {
 
 /// Where CUDA writes: not on the stack, since a copy that could not be waited for may still come.
-class landing_place : private deferred {
+class read_back_block : private deferred_release {
  public:
-  explicit landing_place(std::size_t count)
-    : deferred{true},
+  explicit read_back_block(std::size_t count)
+    : deferred_release{true},
       pinned_{count * sizeof(std::int64_t)},
       pageable_(pinned_.data() == nullptr ? count : 0)
   {
@@ -26,14 +26,14 @@ class landing_place : private deferred {
   /// Lets go of the place once what is enqueued on `stream` so far is done.
   void finish_after(cuda::stream_ref stream) noexcept
   {
-    pass(stream);
-    finish();
+    release_after(stream);
+    release_when_ready();
   }
 
-  void finish_now() noexcept { finish(); }
+  void finish_now() noexcept { release_when_ready(); }
 
  private:
-  ~landing_place() override = default;
+  ~read_back_block() override = default;
 
   pinned_memory pinned_;
   std::vector<std::int64_t> pageable_;
@@ -72,7 +72,7 @@ std::size_t read_batch::add(void const* source, std::int64_t width)
 void read_batch::enqueue()
 {
   if (integers_.empty()) { return; }
-  place_ = new landing_place{integers_.size()};
+  place_ = new read_back_block{integers_.size()};
   for (std::size_t i = 0; i < integers_.size(); ++i) {
     RMM_CUDA_TRY(cudaMemcpyAsync(place_->values() + i,
                                  integers_[i].source,

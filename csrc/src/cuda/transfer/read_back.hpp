@@ -9,7 +9,7 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-class landing_place;
+class read_back_block;
 
 /**
  * @brief Integers that are read from device memory together, with one wait.
@@ -57,7 +57,7 @@ class read_batch {
 
   cuda::stream_ref stream_;
   std::vector<integer> integers_;
-  landing_place* place_{nullptr};
+  read_back_block* place_{nullptr};
   bool is_done_{false};
 };
 

@@ -2,7 +2,7 @@
 #include "cuda/transfer/staging.hpp"
 
 #include "cuda/ordering/process.hpp"
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 
 #include <rmm/detail/error.hpp>
 
@@ -108,16 +108,16 @@ pinned_memory::~pinned_memory()
 }
 
 /// Pinned memory of one upload, kept until the copies out of it are done.
-class staging_block : private deferred {
+class staging_block : private deferred_release {
  public:
-  explicit staging_block(std::size_t size) : deferred{true}, pinned_{size} {}
+  explicit staging_block(std::size_t size) : deferred_release{true}, pinned_{size} {}
 
   [[nodiscard]] std::byte* memory() const noexcept { return pinned_.data(); }
 
   void finish_after(cuda::stream_ref stream) noexcept
   {
-    pass(stream);
-    finish();
+    release_after(stream);
+    release_when_ready();
   }
 
  private:

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cuda/ordering/events.hpp"
-#include "cuda/release/deferred.hpp"
+#include "cuda/release/deferred_release.hpp"
 #include "cuda/transfer/staging.hpp"
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
