@@ -163,7 +163,7 @@ class array_builder {
 
   /// A field goes by the name in the schema, or by its position.
   static column_path path_of(column_path const& parent, schema_node const* as, std::size_t index)
-  { return as == nullptr ? column_path{parent, index} : column_path{parent, as->name.c_str()}; }
+  { return as == nullptr ? column_path{parent, index} : column_path{parent, as->schema->name}; }
 
   void const* keep(rmm::device_buffer&& buffer);
   void set_made(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);

@@ -3,8 +3,8 @@
 
 #include "array_layout.hpp"
 #include "events.hpp"
-#include "struct_block.hpp"
 #include "thread_stamp.hpp"
+#include "tree_links.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
@@ -17,7 +17,6 @@
 #include <cuda/stream>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -25,7 +24,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// One array of an exported tree: exactly what its C struct will say.
+/// One array of an exported tree: what its C struct will say.
 struct array_node : tree_links {
   array_layout layout{array_layout::null};
   std::array<bool, 3> converted{};
@@ -37,37 +36,20 @@ struct array_node : tree_links {
   void const** view_buffers{nullptr};  ///< all buffers of views, whose number varies; the tree's
   std::int64_t per_row{0};  ///< bits of the data of a fixed layout, child rows of fixed lists
 
-  void write(ArrowArray& array) const noexcept
-  {
-    auto const count = num_buffers();
-    // Consumers have no business writing here, so all structs of a tree share these pointers.
-    auto** first =
-      layout == array_layout::views ? view_buffers : const_cast<void const**>(buffers.data());
-    array         = ArrowArray{};
-    array.length  = length;
-    array.offset  = offset;
-    array.buffers = count == 0 ? nullptr : first;
-
-    array.null_count = null_count;
-    array.n_buffers  = static_cast<std::int64_t>(count);
-  }
-
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
     return layout == array_layout::views ? num_view_buffers
                                          : static_cast<std::size_t>(detail::num_buffers(layout));
   }
 
+  [[nodiscard]] void const* const* first_buffer() const noexcept
+  { return layout == array_layout::views ? view_buffers : buffers.data(); }
+
   [[nodiscard]] void const*& buffer(std::size_t index)
   { return layout == array_layout::views ? view_buffers[index] : buffers[index]; }
 };
 
-/**
- * @brief An exported column or table: immutable once built, shared by all C structs made from it.
- *
- * The nodes and the structs of the first export stand in one piece of memory, however many they
- * are.
- */
+/// An exported column or table: immutable once built, shared by all C structs made from it.
 struct array_tree {
   std::span<array_node> nodes;  ///< the root first
   memory_location location;
@@ -100,11 +82,9 @@ struct array_tree {
 
  private:
   thread_stamp made_on_;
-  std::unique_ptr<std::byte[]> memory_;  ///< of the nodes, then of `first_export_`
+  std::unique_ptr<std::byte[]> memory_;  ///< of the nodes
   std::size_t capacity_;
   std::vector<std::unique_ptr<void const*[]>> view_buffers_;  ///< of all nodes
-  mutable struct_block<ArrowArray> first_export_;
-  mutable std::atomic_flag is_exported_;
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -4,6 +4,7 @@
 #include "child_column.hpp"
 #include "location_finder.hpp"
 #include "parsed_type.hpp"
+#include "schema_structs.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 
@@ -48,13 +49,6 @@ int max_precision(cudf::data_type type)
 
 int precision_of(cudf::data_type type, column_metadata const& metadata)
 { return metadata.precision == 0 ? max_precision(type) : metadata.precision; }
-
-std::string decimal_format(cudf::data_type type, int precision)
-{
-  auto const format = "d:" + std::to_string(precision) + "," + std::to_string(-type.scale());
-  // 128 bits are the specification's default and understood by every consumer without a width.
-  return type.id() == type_id::DECIMAL128 ? format : format + "," + std::to_string(bits_of(type));
-}
 
 void check_precision(cudf::data_type type, column_metadata const& metadata, column_path const& path)
 {
