@@ -12,27 +12,20 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// The shares of a tree that the arrays of one export hold, one each.
-class tree_shares {
- public:
-  tree_shares(std::shared_ptr<array_tree const> tree, std::size_t count)
-    : tree_{std::move(tree)}, count_{count}
-  {
-  }
+/// What keeps a tree alive for the arrays of one export, each of which has a share.
+struct shared_tree {
+  std::shared_ptr<array_tree const> tree;
+  std::atomic<std::size_t> num_shares{0};
 
-  /// Gives shares back; with the last of them, the tree goes that the export has kept.
-  void drop(std::size_t count) noexcept
+  /// With the last share, the tree goes that the export has kept.
+  void drop() noexcept
   {
-    if (count_.fetch_sub(count, std::memory_order_acq_rel) == count) { delete this; }
+    if (num_shares.fetch_sub(1, std::memory_order_acq_rel) == 1) { delete this; }
   }
-
- private:
-  std::shared_ptr<array_tree const> tree_;
-  std::atomic<std::size_t> count_;
 };
 
 void drop_share(ArrowBufferAllocator* allocator, std::uint8_t*, std::int64_t) noexcept
-{ static_cast<tree_shares*>(allocator->private_data)->drop(1); }
+{ static_cast<shared_tree*>(allocator->private_data)->drop(); }
 
 /// The other buffers of an array are there as long as its share is.
 void leave_alone(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) noexcept {}
@@ -67,11 +60,9 @@ ArrowBuffer buffer_over(void const* memory, ArrowBufferAllocator allocator)
 
 class array_maker {
  public:
-  array_maker(std::shared_ptr<array_tree const> const& tree, std::size_t count)
-    : tree_{*tree},
-      shares_{new tree_shares{tree, count}},
-      num_left_{count},
-      share_{ArrowBufferDeallocator(&drop_share, shares_)},
+  explicit array_maker(std::shared_ptr<array_tree const> const& tree)
+    : shared_{std::make_unique<shared_tree>(tree)},
+      share_{ArrowBufferDeallocator(&drop_share, shared_.get())},
       no_share_{ArrowBufferDeallocator(&leave_alone, nullptr)}
   {
   }
@@ -79,15 +70,18 @@ class array_maker {
   array_maker(array_maker const&)            = delete;
   array_maker& operator=(array_maker const&) = delete;
 
-  /// Those that no array got, as the making was cut short.
+  /// Whether all arrays were made or not, those that there are have shares, and nobody has released
+  /// one so far.
   ~array_maker()
   {
-    if (num_left_ > 0) { shares_->drop(num_left_); }
+    if (num_given_ == 0) { return; }
+    shared_->num_shares.store(num_given_, std::memory_order_relaxed);
+    (void)shared_.release();
   }
 
   void make(ArrowArray& array, std::size_t index)
   {
-    auto const& node = tree_.nodes[index];
+    auto const& node = shared_->tree->nodes[index];
     check(ArrowArrayInitFromType(&array, storage_type(node)));
     set_buffers(array, node);
     array.length     = node.length;
@@ -103,22 +97,35 @@ class array_maker {
  private:
   static void check(ArrowErrorCode code) { check_nanoarrow(code, "an array"); }
 
+  /// The last buffer holds the array's share.
   void set_buffers(ArrowArray& array, array_node const& node)
   {
     auto const count    = static_cast<std::int64_t>(node.num_buffers());
     auto const* buffers = node.first_buffer();
-    // Where there are no buffers at all, there is still a place for a mask, which nobody sees.
-    auto mask = ArrowBitmap{buffer_over(count == 0 ? nullptr : buffers[0], share_), 0};
-    ArrowArraySetValidityBitmap(&array, &mask);
-    --num_left_;
     if (count > array.n_buffers) {
       auto const added = static_cast<std::int32_t>(count - array.n_buffers);
       check(ArrowArrayAddVariadicBuffers(&array, added));
     }
-    for (std::int64_t i = 1; i < count; ++i) {
-      auto buffer = buffer_over(buffers[i], no_share_);
-      check(ArrowArraySetBuffer(&array, i, &buffer));
+    for (std::int64_t i = 0; i < count - 1; ++i) {
+      if (buffers[i] != nullptr) { set_buffer(array, i, buffers[i], no_share_); }
     }
+    if (count > 0) {
+      set_buffer(array, count - 1, buffers[count - 1], share_);
+    } else {
+      // Nobody sees the place for a mask of an array without buffers, but it is there.
+      auto mask = ArrowBitmap{buffer_over(nullptr, share_), 0};
+      ArrowArraySetValidityBitmap(&array, &mask);
+    }
+    ++num_given_;
+  }
+
+  static void set_buffer(ArrowArray& array,
+                         std::int64_t index,
+                         void const* memory,
+                         ArrowBufferAllocator allocator)
+  {
+    auto buffer = buffer_over(memory, allocator);
+    check(ArrowArraySetBuffer(&array, index, &buffer));
   }
 
   void make_children(ArrowArray& array, array_node const& node)
@@ -133,9 +140,8 @@ class array_maker {
     }
   }
 
-  array_tree const& tree_;
-  tree_shares* shares_;
-  std::size_t num_left_;
+  std::unique_ptr<shared_tree> shared_;
+  std::size_t num_given_{0};
   ArrowBufferAllocator share_;
   ArrowBufferAllocator no_share_;
 };
@@ -143,9 +149,6 @@ class array_maker {
 }  // namespace
 
 void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node, ArrowArray& root)
-{
-  auto const count = node == 0 ? tree->nodes.size() : num_nodes(*tree, node);
-  array_maker{tree, count}.make(root, node);
-}
+{ array_maker{tree}.make(root, node); }
 
 }  // namespace cudf_arrow_bridge::detail

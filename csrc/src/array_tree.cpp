@@ -7,14 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <stdexcept>
-
 namespace cudf_arrow_bridge::detail {
-
-array_tree::array_tree(std::size_t num_nodes)
-  : memory_{std::make_unique_for_overwrite<std::byte[]>(num_nodes * sizeof(array_node))},
-    capacity_{num_nodes}
-{ nodes = {reinterpret_cast<array_node*>(memory_.get()), 0}; }
 
 array_tree::~array_tree()
 {
@@ -32,10 +25,7 @@ array_tree::~array_tree()
 std::size_t array_tree::add_nodes(std::size_t count)
 {
   auto const first = nodes.size();
-  if (count > capacity_ - first) {
-    throw std::logic_error{"more arrays than the tree was made for"};
-  }
-  nodes = {nodes.data(), first + count};
+  nodes.add(count);
   return first;
 }
 

@@ -3,6 +3,7 @@
 
 #include "array_layout.hpp"
 #include "events.hpp"
+#include "node_list.hpp"
 #include "thread_stamp.hpp"
 #include "tree_links.hpp"
 
@@ -19,22 +20,22 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
-/// One array of an exported tree: what its C struct will say.
+/// One array of an exported tree: what its C struct will say. Value-initialized, it is a null array
+/// of no rows.
 struct array_node : tree_links {
-  array_layout layout{array_layout::null};
-  std::array<bool, 3> converted{};
-  std::uint32_t num_view_buffers{0};
-  std::int64_t length{0};
-  std::int64_t null_count{0};
-  std::int64_t offset{0};
-  std::array<void const*, 3> buffers{};
-  void const** view_buffers{nullptr};  ///< all buffers of views, whose number varies; the tree's
-  std::int64_t per_row{0};  ///< bits of the data of a fixed layout, child rows of fixed lists
+  array_layout layout;
+  std::array<bool, 3> converted;
+  std::uint32_t num_view_buffers;
+  std::int64_t length;
+  std::int64_t null_count;
+  std::int64_t offset;
+  std::array<void const*, 3> buffers;
+  void const** view_buffers;  ///< all buffers of views, whose number varies; the tree's
+  std::int64_t per_row;       ///< bits of the data of a fixed layout, child rows of fixed lists
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
@@ -51,7 +52,7 @@ struct array_node : tree_links {
 
 /// An exported column or table: immutable once built, shared by all C structs made from it.
 struct array_tree {
-  std::span<array_node> nodes;  ///< the root first
+  node_list<array_node> nodes;  ///< the root first
   memory_location location;
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
@@ -60,8 +61,7 @@ struct array_tree {
   /// Whether it is recorded, and what the tree owns is freed, on a per-thread default stream.
   bool on_thread_stream{false};
 
-  /// A tree that will have up to so many nodes.
-  explicit array_tree(std::size_t num_nodes);
+  array_tree()                             = default;
   array_tree(array_tree const&)            = delete;
   array_tree& operator=(array_tree const&) = delete;
   ~array_tree();
@@ -82,8 +82,6 @@ struct array_tree {
 
  private:
   thread_stamp made_on_;
-  std::unique_ptr<std::byte[]> memory_;  ///< of the nodes
-  std::size_t capacity_;
   std::vector<std::unique_ptr<void const*[]>> view_buffers_;  ///< of all nodes
 };
 
