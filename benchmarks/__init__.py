@@ -14,10 +14,11 @@ makes no results. Each case has its peak memory too (`memory.py`), and `startup.
 of the package.
 
 The data is never touched, so all that crossing costs is bookkeeping. Its floor is in
-`native/floor.cpp`: loops that write the structs which a flat table of int64 columns needs, check
-nothing and own nothing; an import's also makes libcudf's columns. `native` is a program of its own,
-built against the installed package, that lets one table cross both ways, in turns with the floor's.
-It counts nanoseconds and allocations. Where there is a valgrind, that counts instructions, which
+`native/floor.cpp`: loops that make what a flat table of int64 columns needs, nanoarrow's structs
+or libcudf's columns, check nothing and own nothing. `native` is a program of its own, built against
+the installed package, that lets one table cross both ways, in turns with the floor's, each sample
+in a process forked for it, since how the last job left the heap decides what the next one pays. It
+counts nanoseconds and allocations. Where there is a valgrind, that counts instructions, which
 hardly depend on the machine; `tests/project/test_bookkeeping.py` holds them and the allocations, no
 times.
 """

@@ -118,7 +118,7 @@ def _record(job: str, num_columns: int, measured: dict[str, dict[str, Any]]) -> 
 def table(records: list[dict[str, Any]]) -> Table:
     """Lay records out for the terminal."""
     result = Table(
-        title="The C++ core beside a loop that only writes the structs: int64 columns, per column",
+        title="The C++ core beside its floors, which are bare loops: int64 columns, per column",
         caption=(
             "Making and releasing one table; an import also makes what it takes, as its floor does."
             " By schema: one that was made before, as Python's exports have it."

@@ -92,6 +92,7 @@ def _streams() -> Iterator[Case]:
     yield Case("stream import", name, (Contestant(OURS, ours_in), peer))
 
 
-def cases() -> list[Case]:
-    """All cases, with their data."""
-    return [*_columns(), *_types(), *_rows(), *_frames(), *_streams()]
+def cases() -> Iterator[Case]:
+    """All cases, each with its data, which is made when it is asked for."""
+    for some in (_columns, _types, _rows, _frames, _streams):
+        yield from some()

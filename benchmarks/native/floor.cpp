@@ -8,29 +8,21 @@
 #include <cuda/memory_resource>
 #include <cuda/stream>
 
-#include <cstdlib>
+#include <nanoarrow/nanoarrow.h>
+
+#include <cstdint>
 #include <new>
 #include <span>
 #include <utility>
 
 namespace {
 
-/// A column's struct and what it points at, side by side.
-struct array_cell {
-  ArrowArray array;
-  void const* buffers[2];
-  ArrowArray* pointer;
-};
+/// The columns outlive what is made of them, so no buffer is anybody's to free.
+void leave_alone(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) {}
 
-void release_column(ArrowArray* array) { array->release = nullptr; }
-
-void release_table(ArrowArray* array)
+void check(ArrowErrorCode code)
 {
-  for (std::int64_t i = 0; i < array->n_children; ++i) {
-    array->children[i]->release(array->children[i]);
-  }
-  std::free(array->private_data);
-  array->release = nullptr;
+  if (code != NANOARROW_OK) { throw std::bad_alloc{}; }
 }
 
 /// Hands out memory that belongs to somebody else.
@@ -49,34 +41,23 @@ struct borrowing_resource {
 
 void export_floor(cudf::table_view const& table, ArrowDeviceArray& result)
 {
-  auto const count = static_cast<std::size_t>(table.num_columns());
-  auto* block      = std::malloc(count * (sizeof(array_cell) + sizeof(ArrowArray*)) + 1);
-  if (block == nullptr) { throw std::bad_alloc{}; }
-  auto* cells    = static_cast<array_cell*>(block);
-  auto* children = reinterpret_cast<ArrowArray**>(cells + count);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto const& column = table.column(static_cast<cudf::size_type>(i));
-    auto& cell         = cells[i];
-    cell.buffers[0]    = nullptr;
-    cell.buffers[1]    = column.data<std::int64_t>();
-    cell.array         = ArrowArray{
-      column.size(), 0, 0, 2, 0, cell.buffers, nullptr, nullptr, release_column, nullptr};
-    children[i] = &cell.array;
+  result              = ArrowDeviceArray{};
+  result.device_id    = -1;
+  result.device_type  = ARROW_DEVICE_CPU;
+  auto& root          = result.array;
+  auto const borrowed = ArrowBufferDeallocator(&leave_alone, nullptr);
+  check(ArrowArrayInitFromType(&root, NANOARROW_TYPE_STRUCT));
+  check(ArrowArrayAllocateChildren(&root, table.num_columns()));
+  root.length = table.num_rows();
+  for (cudf::size_type i = 0; i < table.num_columns(); ++i) {
+    auto const& column = table.column(i);
+    auto& array        = *root.children[i];
+    auto* const data   = const_cast<std::uint8_t*>(column.data<std::uint8_t>());
+    auto buffer        = ArrowBuffer{data, 0, 0, borrowed};
+    check(ArrowArrayInitFromType(&array, NANOARROW_TYPE_INT64));
+    check(ArrowArraySetBuffer(&array, 1, &buffer));
+    array.length = column.size();
   }
-  static void const* no_mask[1] = {nullptr};
-  result                        = ArrowDeviceArray{};
-  result.array                  = ArrowArray{table.num_rows(),
-                                             0,
-                                             0,
-                                             1,
-                                             static_cast<std::int64_t>(count),
-                                             no_mask,
-                                             children,
-                                             nullptr,
-                                             release_table,
-                                             block};
-  result.device_id              = -1;
-  result.device_type            = ARROW_DEVICE_CPU;
 }
 
 std::vector<std::unique_ptr<cudf::column>> import_floor(ArrowDeviceArray& array)

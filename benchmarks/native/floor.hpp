@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The least that crossing takes: loops that write the structs which a flat table of int64 columns
-/// without nulls needs, check nothing and own nothing.
+/// The least that crossing takes: loops that make what a flat table of int64 columns without nulls
+/// needs, nanoarrow's structs or libcudf's columns, check nothing and own nothing.
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-/// Writes the `ArrowArray`s of a record batch, all in one block of memory.
+/// Makes the `ArrowArray`s of a record batch by nanoarrow.
 void export_floor(cudf::table_view const& table, ArrowDeviceArray& result);
 
 /// Makes the columns of a record batch over its memory; the last to go release it.

@@ -16,7 +16,7 @@ from benchmarks.bookkeeping import FLOORS, Program
 pytestmark = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
 
 #: Instructions as multiples of the floor's at 1000 columns, a third above what they are.
-MOST = {"export": 4.0, "export by schema": 4.0, "import": 2.8, "borrow": 0.93}
+MOST = {"export": 1.6, "export by schema": 1.6, "import": 2.2, "borrow": 1.12}
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,11 @@ def measured(program):
 
 
 @pytest.mark.parametrize("job", ["export", "export by schema"])
-def test_an_export_takes_two_allocations_however_wide_it_is(measured, job):
-    """One for the tree, and one for its nodes and structs."""
-    assert [measured[columns][job]["allocations"] for columns in (10, 1000)] == [2, 2]
+def test_an_export_takes_an_allocation_for_ten_columns_beside_nanoarrows(measured, job):
+    """The tree, what is shared of it and the list of its nodes aside, which are in small pieces."""
+    few, many = (measured[columns][job]["allocations"] for columns in (10, 1000))
+    assert few <= 6
+    assert many - few <= 110
 
 
 def test_an_import_takes_one_allocation_per_column_beside_libcudfs(measured):

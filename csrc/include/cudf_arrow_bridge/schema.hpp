@@ -47,7 +47,7 @@ struct column_metadata {
 /**
  * @brief A schema that is built once and handed out any number of times.
  *
- * Cheap to copy: copies share one immutable tree, and so do the C structs made from it.
+ * Cheap to copy: copies share one immutable tree, which each C struct is made from.
  */
 class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  public:
@@ -55,7 +55,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   shared_schema() = default;
 
   /**
-   * @brief Makes an `ArrowSchema` that shares formats, names and metadata.
+   * @brief Makes an `ArrowSchema` with formats, names and metadata of its own.
    *
    * Its release callback may be called from any thread, never throws, and leaves children that a
    * consumer moved out usable until they are released themselves.

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 
+#include "arrays/array_structs.hpp"
+
 #include <rmm/cuda_device.hpp>
 
 #include <cuda_runtime_api.h>
 
-#include <stdexcept>
-
 namespace cudf_arrow_bridge::detail {
-
-array_tree::array_tree(std::size_t num_nodes)
-  : memory_{std::make_unique_for_overwrite<std::byte[]>(
-      num_nodes * sizeof(array_node) + struct_block<ArrowArray>::size_of(num_nodes))},
-    capacity_{num_nodes},
-    first_export_{memory_.get() + num_nodes * sizeof(array_node), num_nodes}
-{ nodes = {reinterpret_cast<array_node*>(memory_.get()), 0}; }
 
 array_tree::~array_tree()
 {
@@ -32,10 +25,7 @@ array_tree::~array_tree()
 std::size_t array_tree::add_nodes(std::size_t count)
 {
   auto const first = nodes.size();
-  if (count > capacity_ - first) {
-    throw std::logic_error{"more arrays than the tree was made for"};
-  }
-  nodes = {nodes.data(), first + count};
+  nodes.add(count);
   return first;
 }
 
@@ -50,11 +40,7 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
                                          std::size_t node)
 {
   unique_device_array result;
-  if (node == 0 && !tree->is_exported_.test_and_set(std::memory_order_relaxed)) {
-    tree->first_export_.fill(result->array, tree, node);
-  } else {
-    struct_block<ArrowArray>::write(result->array, tree, node);
-  }
+  build_array(tree, node, result->array);
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
   // The specification has consumers read the event only, though the pointer's type lets them write.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "arrays/node_list.hpp"
 #include "base/array_layout.hpp"
-#include "base/struct_block.hpp"
+#include "base/tree_links.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
 
@@ -17,40 +18,24 @@
 #include <cuda/stream>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
-/// One array of an exported tree: exactly what its C struct will say.
+/// One array of an exported tree: what its C struct will say. Value-initialized, it is a null array
+/// of no rows.
 struct array_node : tree_links {
-  array_layout layout{array_layout::null};
-  std::array<bool, 3> converted{};
-  std::uint32_t num_view_buffers{0};
-  std::int64_t length{0};
-  std::int64_t null_count{0};
-  std::int64_t offset{0};
-  std::array<void const*, 3> buffers{};
-  void const** view_buffers{nullptr};  ///< all buffers of views, whose number varies; the tree's
-  std::int64_t per_row{0};  ///< bits of the data of a fixed layout, child rows of fixed lists
-
-  void write(ArrowArray& array) const noexcept
-  {
-    auto const count = num_buffers();
-    // Consumers have no business writing here, so all structs of a tree share these pointers.
-    auto** first =
-      layout == array_layout::views ? view_buffers : const_cast<void const**>(buffers.data());
-    array         = ArrowArray{};
-    array.length  = length;
-    array.offset  = offset;
-    array.buffers = count == 0 ? nullptr : first;
-
-    array.null_count = null_count;
-    array.n_buffers  = static_cast<std::int64_t>(count);
-  }
+  array_layout layout;
+  std::array<bool, 3> converted;
+  std::uint32_t num_view_buffers;
+  std::int64_t length;
+  std::int64_t null_count;
+  std::int64_t offset;
+  std::array<void const*, 3> buffers;
+  void const** view_buffers;  ///< all buffers of views, whose number varies; the tree's
+  std::int64_t per_row;       ///< bits of the data of a fixed layout, child rows of fixed lists
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
@@ -58,18 +43,16 @@ struct array_node : tree_links {
                                          : static_cast<std::size_t>(detail::num_buffers(layout));
   }
 
+  [[nodiscard]] void const* const* first_buffer() const noexcept
+  { return layout == array_layout::views ? view_buffers : buffers.data(); }
+
   [[nodiscard]] void const*& buffer(std::size_t index)
   { return layout == array_layout::views ? view_buffers[index] : buffers[index]; }
 };
 
-/**
- * @brief An exported column or table: immutable once built, shared by all C structs made from it.
- *
- * The nodes and the structs of the first export stand in one piece of memory, however many they
- * are.
- */
+/// An exported column or table: immutable once built, shared by all C structs made from it.
 struct array_tree {
-  std::span<array_node> nodes;  ///< the root first
+  node_list<array_node> nodes;  ///< the root first
   memory_location location;
   std::shared_ptr<void const> owner;            ///< of the source's buffers
   std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
@@ -78,8 +61,7 @@ struct array_tree {
   /// Whether it is recorded, and what the tree owns is freed, on a per-thread default stream.
   bool on_thread_stream{false};
 
-  /// A tree that will have up to so many nodes.
-  explicit array_tree(std::size_t num_nodes);
+  array_tree()                             = default;
   array_tree(array_tree const&)            = delete;
   array_tree& operator=(array_tree const&) = delete;
   ~array_tree();
@@ -100,11 +82,7 @@ struct array_tree {
 
  private:
   thread_stamp made_on_;
-  std::unique_ptr<std::byte[]> memory_;  ///< of the nodes, then of `first_export_`
-  std::size_t capacity_;
   std::vector<std::unique_ptr<void const*[]>> view_buffers_;  ///< of all nodes
-  mutable struct_block<ArrowArray> first_export_;
-  mutable std::atomic_flag is_exported_;
 };
 
 }  // namespace cudf_arrow_bridge::detail

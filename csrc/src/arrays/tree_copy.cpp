@@ -20,13 +20,6 @@ namespace {
 
 constexpr std::int64_t view_bytes = 16;
 
-std::size_t num_levels(parsed_tree const& types)
-{
-  auto result = std::size_t{1};
-  for (auto const& child : types.children) { result += num_levels(child); }
-  return result;
-}
-
 void view_node(array_tree& tree,
                std::size_t index,
                parsed_tree const& types,
@@ -244,7 +237,7 @@ std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
                                             ArrowArray const& array,
                                             memory_location const& location)
 {
-  auto tree      = std::make_unique<array_tree>(num_levels(types));
+  auto tree      = std::make_unique<array_tree>();
   tree->location = location;
   view_node(*tree, tree->add_nodes(1), types, array);
   return tree;
@@ -256,7 +249,7 @@ std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
                                             cuda::stream_ref stream,
                                             rmm::device_async_resource_ref mr)
 {
-  auto tree        = std::make_shared<array_tree>(num_nodes(source, node));
+  auto tree        = std::make_shared<array_tree>();
   tree->location   = target;
   auto const host  = target.device_type == ARROW_DEVICE_CPU;
   auto const where = placement{host, stream, host ? host_memory_resource() : mr};

@@ -66,23 +66,6 @@ cudf::column_view view_of(cudf::column_view const& column,
           {column.child_begin(), column.child_end()}};
 }
 
-std::size_t num_arrays(std::span<cudf::column_view const> columns)
-{
-  auto result = columns.size();
-  for (auto const& column : columns) {
-    if (column.num_children() == 0) { continue; }
-    auto const children = std::span{column.child_begin(), column.child_end()};
-    switch (column.type().id()) {
-      case cudf::type_id::STRUCT: result += num_arrays(children); break;
-      // The first child is a buffer of the array: offsets or indices.
-      case cudf::type_id::LIST:
-      case cudf::type_id::DICTIONARY32: result += num_arrays(children.subspan(1)); break;
-      default: break;
-    }
-  }
-  return result;
-}
-
 void array_builder::add_column(cudf::column_view const& column)
 {
   auto const* as = schema_ == nullptr ? nullptr : &schema_->nodes.front();

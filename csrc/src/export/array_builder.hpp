@@ -69,14 +69,11 @@ inline std::byte const* row_of(cudf::column_view const& column,
   return head == nullptr ? nullptr : head + index * (bits / 8);
 }
 
-/// How many arrays columns become, one of which each of them is.
-std::size_t num_arrays(std::span<cudf::column_view const> columns);
-
 /// Fills the nodes of a tree from column views.
 class array_builder {
  public:
   /**
-   * @param tree Has room for as many nodes as there will be
+   * @param tree Has no nodes yet
    * @param schema Made for the columns; null: they leave as what their types stand for
    * @param options Of the export
    * @param where Where the columns are, and where what is converted goes
@@ -163,7 +160,7 @@ class array_builder {
 
   /// A field goes by the name in the schema, or by its position.
   static column_path path_of(column_path const& parent, schema_node const* as, std::size_t index)
-  { return as == nullptr ? column_path{parent, index} : column_path{parent, as->name.c_str()}; }
+  { return as == nullptr ? column_path{parent, index} : column_path{parent, as->schema->name}; }
 
   void const* keep(rmm::device_buffer&& buffer);
   void set_made(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);

@@ -65,7 +65,8 @@ bool shares_pageable_memory()
 /// which reaches pinned and managed sources, too.
 memory_location location_of_all(array_tree const& tree)
 {
-  for (auto const& node : tree.nodes) {
+  for (std::size_t index = 0; index < tree.nodes.size(); ++index) {
+    auto const& node = tree.nodes[index];
     for (std::size_t i = 0; i < node.converted.size(); ++i) {
       if (!node.converted[i] || node.buffers[i] == nullptr) { continue; }
       auto const made = locate(node.buffers[i]);
@@ -85,8 +86,7 @@ device_array build_tree(std::span<cudf::column_view const> columns,
                         rmm::device_async_resource_ref mr,
                         Add add)
 {
-  auto const size  = schema == nullptr ? num_arrays(columns) + 1 : schema->nodes.size();
-  auto tree        = std::make_shared<array_tree>(size);
+  auto tree        = std::make_shared<array_tree>();
   tree->owner      = std::move(owner);
   tree->location   = location_of(columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;

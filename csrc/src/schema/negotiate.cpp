@@ -3,6 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "base/parsed_type.hpp"
+#include "schema/schema_structs.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 
@@ -35,13 +36,6 @@ bool has_large_offsets(cudf::column_view const& column)
 
 int precision_of(cudf::data_type type, column_metadata const& metadata)
 { return metadata.precision == 0 ? max_precision(bits_of(type)) : metadata.precision; }
-
-std::string decimal_format(cudf::data_type type, int precision)
-{
-  auto const format = "d:" + std::to_string(precision) + "," + std::to_string(-type.scale());
-  // 128 bits are the specification's default and understood by every consumer without a width.
-  return type.id() == type_id::DECIMAL128 ? format : format + "," + std::to_string(bits_of(type));
-}
 
 void check_precision(cudf::data_type type, column_metadata const& metadata, column_path const& path)
 {

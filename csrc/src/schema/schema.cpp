@@ -5,6 +5,7 @@
 #include "base/structure.hpp"
 #include "cuda/location/location_finder.hpp"
 #include "schema/negotiate.hpp"
+#include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
 #include "schema/wishes.hpp"
 
@@ -53,6 +54,8 @@ class schema_builder {
   {
     tree_->nodes.reserve(num_columns + 1);
     add_nodes(1);
+    tree_->nodes.front().schema = tree_->schema.get();
+    ArrowSchemaInit(tree_->schema.get());
   }
 
   void set_column(cudf::column_view const& column,
@@ -66,34 +69,20 @@ class schema_builder {
                  key_value_metadata const& metadata,
                  ArrowSchema const* wanted)
   {
-    auto const top    = column_path{};
-    auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, level::fields, top);
-    auto& root        = tree_->nodes.front();
-    root.format       = "+s";
-    root.step         = {.column = cudf::data_type{cudf::type_id::STRUCT},
-                         .layout = detail::array_layout::validity};
-    root.metadata     = detail::agreed_metadata(metadata, wanted, agreed);
+    auto const top = column_path{};
+    auto& root     = *tree_->schema.get();
+    detail::set_type(root, "+s", std::ssize(columns));
+    detail::set_name(root, "");
+    root.flags        = 0;
+    auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, top);
+    detail::set_agreed_metadata(root, metadata, wanted, agreed);
+    tree_->nodes.front().step = {.column = cudf::data_type{cudf::type_id::STRUCT},
+                                 .layout = detail::array_layout::validity};
   }
 
   [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
 
  private:
-  /// What the children of a level are; Arrow has no nulls in the entries and keys of maps.
-  enum class level : std::int8_t { element, fields, map, entries };
-
-  static bool may_be_null(level parent, std::size_t child)
-  { return parent != level::map && !(parent == level::entries && child == 0); }
-
-  static std::string default_name(level parent, std::size_t child)
-  {
-    switch (parent) {
-      case level::element: return "item";
-      case level::map: return "entries";
-      case level::entries: return child == 0 ? "key" : "value";
-      default: return std::to_string(child);
-    }
-  }
-
   /// Appends nodes that stand side by side.
   std::size_t add_nodes(std::size_t count)
   {
@@ -128,10 +117,9 @@ class schema_builder {
                          cudf::column_view const& column,
                          column_metadata const& metadata,
                          detail::wishes asked,
-                         column_path const& path,
-                         level children_are = level::element,
-                         bool may_be_null   = true)
+                         column_path const& path)
   {
+    auto& schema        = *tree_->nodes[index].schema;
     auto const children = arrow_children(column, path);
     asked.exact         = asked.exact || detail::has_extension(metadata.metadata);
     if (metadata.children.size() > children.size()) {
@@ -140,34 +128,30 @@ class schema_builder {
                      " children found, at most " + std::to_string(children.size()) + " expected");
     }
     auto [type, agreed] = choose(column, metadata, asked, path);
-    auto const nullable = may_be_null && asked.is_nullable(metadata.nullable);
-    type.step.no_nulls  = !nullable && (asked.wanted != nullptr || !may_be_null);
-    auto const step     = type.step;
-    auto const is_map   = type.format == "+m";
-    {
-      auto& node  = tree_->nodes[index];  // until nodes are added
-      node.name   = asked.name(metadata.name);
-      node.format = std::move(type.format);
-      node.flags  = nullable ? ARROW_FLAG_NULLABLE : 0;
-      node.step   = step;
-      if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
-        node.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
-      }
+    // Arrow has no nulls in the entries and keys of maps, as their parents have said by now.
+    auto const may_be_null = (schema.flags & ARROW_FLAG_NULLABLE) != 0;
+    auto const nullable    = may_be_null && asked.is_nullable(metadata.nullable);
+    type.step.no_nulls     = !nullable && (asked.wanted != nullptr || !may_be_null);
+    auto const step        = type.step;
+    detail::set_type(schema, type.format, std::ssize(children));
+    detail::set_name(schema, std::string{asked.name(metadata.name)});
+    schema.flags = nullable ? ARROW_FLAG_NULLABLE : 0;
+    if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
+      schema.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
     }
+    tree_->nodes[index].step = step;
     if (step.index != cudf::type_id::EMPTY) {
       agreed &= fill_dictionary(index, column, children, metadata, asked, path);
     } else if (step.layout == detail::array_layout::validity) {
-      auto const names = children_are == level::entries ? level::entries : level::fields;
       auto const below = asked.below(cudf::type_id::STRUCT);
-      agreed &= fill_children(index, children, metadata.children, below, names, path);
+      agreed &= fill_children(index, children, metadata.children, below, path);
     } else if (has_offsets_alone(step.layout)) {
-      auto const below = asked.below(cudf::type_id::LIST, is_map);
-      agreed &= fill_children(
-        index, children, metadata.children, below, is_map ? level::map : level::element, path);
+      auto const below = asked.below(cudf::type_id::LIST, type.format == "+m");
+      agreed &= fill_children(index, children, metadata.children, below, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
     tree_->nodes[index].step.shared_bits  = detail::shared_bits(step);
-    tree_->nodes[index].metadata = detail::agreed_metadata(metadata.metadata, asked.wanted, agreed);
+    detail::set_agreed_metadata(schema, metadata.metadata, asked.wanted, agreed);
     return agreed;
   }
 
@@ -193,8 +177,11 @@ class schema_builder {
                                     detail::wishes const& asked,
                                     column_path const& path)
   {
-    auto const values              = add_nodes(1);
+    auto const values = add_nodes(1);
+    auto& schema      = *tree_->nodes[index].schema;
+    detail::add_dictionary(schema);
     tree_->nodes[index].dictionary = values;
+    tree_->nodes[values].schema    = schema.dictionary;
     if (column.type().id() == cudf::type_id::DICTIONARY32) {
       static auto const unknown = column_metadata{};
       auto below                = asked.dictionary();
@@ -214,7 +201,6 @@ class schema_builder {
                                   std::span<cudf::column_view const> children,
                                   std::vector<column_metadata> const& metadata,
                                   detail::wishes const& asked,
-                                  level are,
                                   column_path const& path)
   {
     auto const first                  = add_nodes(children.size());
@@ -222,21 +208,18 @@ class schema_builder {
     tree_->nodes[parent].num_children = children.size();
     auto agreed                       = detail::agreement{};
     auto unnamed                      = column_metadata{};
+    auto const& schema                = *tree_->nodes[parent].schema;
+    auto const in_list                = has_offsets_alone(tree_->nodes[parent].step.layout);
     for (std::size_t i = 0; i < children.size(); ++i) {
       auto const known = i < metadata.size();
-      if (!known) { unnamed.name = default_name(are, i); }
+      auto* below      = schema.children[i];
+      if (!known) { unnamed.name = below->name == nullptr ? std::to_string(i) : below->name; }
       auto const& child     = known ? metadata[i] : unnamed;
-      auto const in_list    = are == level::element || are == level::map;
       auto const child_path = column_path{path, in_list ? "[]" : child.name.c_str()};
-      auto below            = asked.child(static_cast<std::int64_t>(i));
-      if (known) { below.origin = child.origin; }
-      agreed &= fill(first + i,
-                     children[i],
-                     child,
-                     below,
-                     child_path,
-                     are == level::map ? level::entries : level::element,
-                     may_be_null(are, i));
+      auto asked_below      = asked.child(static_cast<std::int64_t>(i));
+      if (known) { asked_below.origin = child.origin; }
+      tree_->nodes[first + i].schema = below;
+      agreed &= fill(first + i, children[i], child, asked_below, child_path);
     }
     check_order(first, children.size(), metadata, path);
     return agreed;
@@ -249,7 +232,7 @@ class schema_builder {
                    column_path const& path) const
   {
     for (std::size_t i = 0; i < std::min(count, metadata.size()); ++i) {
-      auto const& name = tree_->nodes[first + i].name;
+      auto const name = std::string{tree_->nodes[first + i].schema->name};
       if (name == metadata[i].name) { continue; }
       auto const moved = std::any_of(
         metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
@@ -298,7 +281,7 @@ unique_schema shared_schema::to_arrow() const
   detail::nvtx_range const range{__func__};
   if (tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
   unique_schema schema;
-  detail::struct_block<ArrowSchema>::write(*schema.get(), tree_, 0);
+  detail::copy_struct(*tree_->schema.get(), *schema.get());
   return schema;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/errors.hpp"
 #include "base/structure.hpp"
+#include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
@@ -35,32 +36,12 @@ char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
   return is_list ? "[]" : child.name;
 }
 
-std::size_t add_nodes(schema_tree& tree, std::size_t count)
+/// A copy says what the specification leaves open: consumers insist on names.
+void add_names(ArrowSchema& schema)
 {
-  auto const first = tree.nodes.size();
-  tree.nodes.resize(first + count);
-  return first;
-}
-
-void copy(schema_tree& tree, std::size_t index, ArrowSchema const& schema)
-{
-  {
-    auto& node    = tree.nodes[index];  // until nodes are added
-    node.format   = text(schema.format);
-    node.name     = text(schema.name);
-    node.flags    = schema.flags;
-    node.metadata = metadata_of(schema);
-  }
-  auto const count               = static_cast<std::size_t>(schema.n_children);
-  auto const first               = add_nodes(tree, count);
-  tree.nodes[index].first_child  = first;
-  tree.nodes[index].num_children = count;
-  for (std::size_t i = 0; i < count; ++i) { copy(tree, first + i, *schema.children[i]); }
-  if (schema.dictionary != nullptr) {
-    auto const values            = add_nodes(tree, 1);
-    tree.nodes[index].dictionary = values;
-    copy(tree, values, *schema.dictionary);
-  }
+  if (schema.name == nullptr) { detail::set_name(schema, ""); }
+  for (std::int64_t i = 0; i < schema.n_children; ++i) { add_names(*schema.children[i]); }
+  if (schema.dictionary != nullptr) { add_names(*schema.dictionary); }
 }
 
 std::string_view metadata_value(ArrowSchema const& schema, char const* key)
@@ -141,8 +122,8 @@ shared_schema copy_schema(ArrowSchema const& schema)
 {
   detail::check_structure(schema, nullptr, column_path{});
   auto tree = std::make_shared<schema_tree>();
-  add_nodes(*tree, 1);
-  copy(*tree, 0, schema);
+  detail::copy_struct(schema, *tree->schema.get());
+  add_names(*tree->schema.get());
   return shared_schema{std::move(tree)};
 }
 

@@ -1,38 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/nanoarrow_errors.hpp"
 #include "schema/wishes.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 
 #include <algorithm>
 #include <iterator>
-#include <new>
-#include <stdexcept>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// nanoarrow's builder fails only where memory does, or for metadata beyond 2 GiB.
-void check(ArrowErrorCode code)
-{
-  if (code == ENOMEM) { throw std::bad_alloc{}; }
-  if (code != NANOARROW_OK) {
-    throw std::invalid_argument{"nanoarrow refused a schema's metadata"};
-  }
-}
+void check_metadata(ArrowErrorCode code) { check_nanoarrow(code, "a schema's metadata"); }
 
-std::string packed(key_value_metadata const& metadata)
+void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 {
-  if (metadata.empty()) { return {}; }
+  if (metadata.empty()) { return; }
   nanoarrow::UniqueBuffer buffer;
-  check(ArrowMetadataBuilderInit(buffer.get(), nullptr));
+  check_metadata(ArrowMetadataBuilderInit(buffer.get(), nullptr));
   for (auto const& [key, value] : metadata) {
-    check(ArrowMetadataBuilderAppend(buffer.get(),
-                                     {key.data(), static_cast<int64_t>(key.size())},
-                                     {value.data(), static_cast<int64_t>(value.size())}));
+    check_metadata(ArrowMetadataBuilderAppend(buffer.get(),
+                                              {key.data(), static_cast<int64_t>(key.size())},
+                                              {value.data(), static_cast<int64_t>(value.size())}));
   }
-  return {reinterpret_cast<char const*>(buffer->data),
-          static_cast<std::size_t>(buffer->size_bytes)};
+  check_metadata(ArrowSchemaSetMetadata(&schema, reinterpret_cast<char const*>(buffer->data)));
 }
 
 /// Metadata of a schema that somebody handed over.
@@ -40,11 +31,11 @@ key_value_metadata unpacked(char const* metadata)
 {
   auto result = key_value_metadata{};
   auto reader = ArrowMetadataReader{};
-  check(ArrowMetadataReaderInit(&reader, metadata));
+  check_metadata(ArrowMetadataReaderInit(&reader, metadata));
   ArrowStringView key;
   ArrowStringView value;
   while (reader.remaining_keys > 0) {
-    check(ArrowMetadataReaderRead(&reader, &key, &value));
+    check_metadata(ArrowMetadataReaderRead(&reader, &key, &value));
     result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
                         std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
   }
@@ -66,13 +57,17 @@ void append_if(key_value_metadata& target, key_value_metadata const& source, boo
 bool has_extension(key_value_metadata const& metadata)
 { return std::any_of(metadata.begin(), metadata.end(), is_extension); }
 
-std::string agreed_metadata(key_value_metadata const& own,
-                            ArrowSchema const* wanted,
-                            agreement const& agreed)
+void set_agreed_metadata(ArrowSchema& schema,
+                         key_value_metadata const& own,
+                         ArrowSchema const* wanted,
+                         agreement const& agreed)
 {
   auto const asked = wanted == nullptr ? key_value_metadata{} : unpacked(wanted->metadata);
   auto const keep  = agreed.kept && !agreed.changed;
-  if (wanted == nullptr && keep) { return packed(own); }
+  if (wanted == nullptr && keep) {
+    set_metadata(schema, own);
+    return;
+  }
   auto result = key_value_metadata{};
   append_if(result, asked.empty() ? own : asked, false);
   if (has_extension(asked) && agreed.met) {
@@ -80,7 +75,7 @@ std::string agreed_metadata(key_value_metadata const& own,
   } else if (keep) {
     append_if(result, own, true);
   }
-  return packed(result);
+  set_metadata(schema, result);
 }
 
 }  // namespace cudf_arrow_bridge::detail

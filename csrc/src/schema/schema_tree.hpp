@@ -2,17 +2,17 @@
 #pragma once
 
 #include "base/array_layout.hpp"
-#include "base/struct_block.hpp"
+#include "base/tree_links.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
 
 #include <cudf/types.hpp>
 
+#include <nanoarrow/nanoarrow.hpp>
+
 #include <cstdint>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -48,27 +48,16 @@ struct export_step {
   }
 };
 
-/// One level of a schema: exactly what its C struct will say.
+/// One level of a schema, and how the export gets there.
 struct schema_node : tree_links {
-  std::string format;
-  std::string name;
-  std::string metadata;  ///< packed as the specification says; empty: none
-  std::int64_t flags{0};
+  ArrowSchema* schema{nullptr};  ///< of the tree
   export_step step;
-
-  void write(ArrowSchema& schema) const noexcept
-  {
-    schema          = ArrowSchema{};
-    schema.format   = format.c_str();
-    schema.name     = name.c_str();
-    schema.metadata = metadata.empty() ? nullptr : metadata.data();
-    schema.flags    = flags;
-  }
 };
 
-/// A schema: immutable once built, shared by all C structs made from it.
+/// A schema: immutable once built, copied for each consumer.
 struct schema_tree {
-  std::vector<schema_node> nodes;  ///< the root first
+  nanoarrow::UniqueSchema schema;
+  std::vector<schema_node> nodes;  ///< the root first; none where it is a copy of anybody's schema
 };
 
 /// What the export may see of a schema that users cannot.
@@ -76,6 +65,9 @@ struct schema_access {
   static schema_tree const& tree_of(shared_schema const& schema)
   {
     if (schema.tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
+    if (schema.tree_->nodes.empty()) {
+      throw std::invalid_argument{"a copy of a schema found, one made for the columns expected"};
+    }
     return *schema.tree_;
   }
 };

@@ -68,19 +68,21 @@ struct agreement {
 bool has_extension(key_value_metadata const& metadata);
 
 /**
- * @brief The metadata that a level leaves with, packed as the specification says; empty: none.
+ * @brief Sets the metadata that a level leaves with.
  *
  * What was asked for replaces what there is. An extension's name goes with the very type that it
  * was given for, here and there.
  *
  * @throws std::invalid_argument for metadata beyond 2 GiB
  *
+ * @param schema The level, which has none yet
  * @param own The column's
  * @param wanted Whose metadata counts; null: nobody's
  * @param agreed What became of the level's type
  */
-std::string agreed_metadata(key_value_metadata const& own,
-                            ArrowSchema const* wanted,
-                            agreement const& agreed);
+void set_agreed_metadata(ArrowSchema& schema,
+                         key_value_metadata const& own,
+                         ArrowSchema const* wanted,
+                         agreement const& agreed);
 
 }  // namespace cudf_arrow_bridge::detail

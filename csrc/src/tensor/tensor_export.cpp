@@ -175,7 +175,7 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   auto const host     = is_host(location);
   auto const rows     = static_cast<std::size_t>(source.array.length);
   auto const size     = rows * static_cast<std::size_t>(columns.front().type->bits) / 8;
-  auto tree           = std::make_shared<detail::array_tree>(1);
+  auto tree           = std::make_shared<detail::array_tree>();
   tree->owner         = std::move(owner);
   tree->location      = location;
   auto& copy          = tree->conversions.emplace_back(

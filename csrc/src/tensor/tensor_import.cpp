@@ -175,9 +175,7 @@ class tensor_array {
                column_layout const& layout,
                std::shared_ptr<void const> owner,
                std::optional<cuda::stream_ref> producer)
-    : layout_{layout},
-      data_{static_cast<std::byte const*>(tensor.data)},
-      tree_{std::make_shared<detail::array_tree>(static_cast<std::size_t>(layout.columns) + 1)}
+    : layout_{layout}, data_{static_cast<std::byte const*>(tensor.data)}
   {
     tree_->owner    = std::move(owner);
     tree_->location = tensor.location;
@@ -233,7 +231,7 @@ class tensor_array {
 
   column_layout const& layout_;
   std::byte const* data_;
-  std::shared_ptr<detail::array_tree> tree_;
+  std::shared_ptr<detail::array_tree> tree_{std::make_shared<detail::array_tree>()};
 };
 
 /// Whether nothing has to be copied to have the tensor as columns.

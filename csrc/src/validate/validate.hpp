@@ -29,7 +29,10 @@ parsed_tree parse_types(ArrowSchema const& schema,
 /**
  * @brief Checks an array against its types, all levels, before anybody follows a pointer in it.
  *
- * Looks at the C structs alone, never at a buffer, so the memory may be anywhere.
+ * Looks at the C structs alone, never at a buffer, so the memory may be anywhere. Not by nanoarrow,
+ * whose `ArrowArrayViewSetArrayMinimal` names no column, follows pointers that may be null,
+ * multiplies lengths that may overflow, and refuses what the specification allows: a null count of
+ * -1 without a mask.
  *
  * @throws std::invalid_argument for a contradiction
  * @throws std::overflow_error for more rows than `cudf::size_type` holds
@@ -73,6 +76,8 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
 
 /**
  * @brief Checks the first and last offset of each string and list column in host memory.
+ *
+ * Those of the rows that are imported: nanoarrow's validation has no view of a part of a child.
  *
  * @throws std::invalid_argument for offsets that are negative, descend, or end behind the elements
  *

@@ -17,6 +17,11 @@ namespace cudf_arrow_bridge::detail {
  * stands under nulls is not looked at. Sizes of other buffers are nowhere said, so these are
  * trusted.
  *
+ * Run ends are nanoarrow's to check. Its `ArrowArrayViewValidate` says less of the others: of
+ * offsets which row is wrong but not what was found; nothing of views, indices, null counts and
+ * UTF-8; and of list views it refuses what stands under nulls. It looks at all rows of a child,
+ * where only those that a slice refers to are imported.
+ *
  * @throws std::invalid_argument naming the column and the row
  *
  * @param types Types that the array has been validated for
