@@ -2,7 +2,7 @@
 #include "arrays/tree_copy.hpp"
 
 #include "base/parsed_type.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "validate/validate.hpp"
 
 #include <rmm/detail/error.hpp>
@@ -49,10 +49,10 @@ void view_node(array_tree& tree,
 /// Copies the nodes of a tree first, then what their buffers hold.
 class tree_copier {
  public:
-  tree_copier(array_tree const& source, array_tree& target, placement const& where)
+  tree_copier(array_tree const& source, array_tree& target, execution const& exec)
     : source_{source},
       target_{target},
-      where_{where},
+      exec_{exec},
       from_host_{source.location.device_type == ARROW_DEVICE_CPU},
       to_host_{target.location.device_type == ARROW_DEVICE_CPU}
   {
@@ -103,7 +103,7 @@ class tree_copier {
   {
     read_sizes();
     for (auto const& copy : copies_) { run(copy); }
-    if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get())); }
+    if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
   }
 
  private:
@@ -136,7 +136,7 @@ class tree_copier {
         add_copy(1, first * width, (count + 1) * width);
       } else {
         // A producer may leave the one offset of no rows out.
-        node.buffers[1] = target_.conversions.emplace_back(zeros(width, where_)).data();
+        node.buffers[1] = target_.conversions.emplace_back(zeros(width, exec_)).data();
       }
     };
     auto const add_string = [&](std::int64_t width) {
@@ -180,19 +180,17 @@ class tree_copier {
     for (std::size_t i = 0; i < sized_.size(); ++i) {
       auto const& buffer = sized_[i];
       if (from_host_) {
-        sizes_[i] = read_offset(buffer.size, 0, buffer.width, true, where_.stream);
+        sizes_[i] = read_offset(buffer.size, 0, buffer.width, true, exec_.stream);
       } else {
         // Producers keep the sizes beside views where they like, in host memory too.
         RMM_CUDA_TRY(cudaMemcpyAsync(&sizes_[i],
                                      buffer.size,
                                      static_cast<std::size_t>(buffer.width),
                                      cudaMemcpyDefault,
-                                     where_.stream.get()));
+                                     exec_.stream.get()));
       }
     }
-    if (!from_host_ && !sized_.empty()) {
-      RMM_CUDA_TRY(cudaStreamSynchronize(where_.stream.get()));
-    }
+    if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
     for (std::size_t i = 0; i < sized_.size(); ++i) {
       auto const& buffer = sized_[i];
       auto const size    = buffer.width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
@@ -209,21 +207,21 @@ class tree_copier {
   {
     // What libcudf copies of a mask ends with a whole block.
     auto& buffer = target_.conversions.emplace_back(
-      copy.slot == 0 ? zeros(padded_mask_size(static_cast<std::int64_t>(copy.size) * 8), where_)
-                     : rmm::device_buffer{copy.size, where_.stream, where_.mr});
+      copy.slot == 0 ? zeros(padded_mask_size(static_cast<std::int64_t>(copy.size) * 8), exec_)
+                     : rmm::device_buffer{copy.size, exec_.stream, exec_.mr});
     target_.nodes[copy.node].buffer(copy.slot) = buffer.data();
     if (from_host_) {
       std::memcpy(buffer.data(), copy.source, copy.size);
     } else {
       // Unified addressing finds out which devices the copy is between.
       RMM_CUDA_TRY(cudaMemcpyAsync(
-        buffer.data(), copy.source, copy.size, cudaMemcpyDefault, where_.stream.get()));
+        buffer.data(), copy.source, copy.size, cudaMemcpyDefault, exec_.stream.get()));
     }
   }
 
   array_tree const& source_;
   array_tree& target_;
-  placement const& where_;
+  execution const& exec_;
   bool from_host_;
   bool to_host_;
   std::vector<buffer_copy> copies_;
@@ -252,8 +250,8 @@ std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
   auto tree        = std::make_shared<array_tree>();
   tree->location   = target;
   auto const host  = target.device_type == ARROW_DEVICE_CPU;
-  auto const where = placement{host, stream, host ? host_memory_resource() : mr};
-  auto copier      = tree_copier{source, *tree, where};
+  auto const exec  = execution{host, stream, host ? host_memory_resource() : mr};
+  auto copier      = tree_copier{source, *tree, exec};
   auto const& root = source.nodes[node];
   copier.add(tree->add_nodes(1), root, 0, root.length);
   try {

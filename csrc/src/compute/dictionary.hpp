@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/errors.hpp"
-#include "compute/convert.hpp"
-#include "compute/convert_views.hpp"
+#include "compute/buffers.hpp"
+#include "compute/views.hpp"
 
 #include <cudf/column/column.hpp>
 
@@ -31,13 +31,13 @@ struct dictionary_parts {
  * @param keys Keys, some of them null
  * @param mask Of the rows
  * @param path Names the column in errors
- * @param where Where all of it is
+ * @param exec Where all of it is
  */
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
                                 column_path const& path,
-                                placement const& where);
+                                execution const& exec);
 
 /**
  * @brief A dictionary column's values; a row is null where its value is.
@@ -48,26 +48,26 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
  */
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,
-                                                placement const& where);
+                                                execution const& exec);
 
 namespace host {
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
                                 column_path const& path,
-                                placement const& where);
+                                execution const& exec);
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,
-                                                placement const& where);
+                                                execution const& exec);
 }  // namespace host
 
 namespace device {
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
-                                placement const& where);
+                                execution const& exec);
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
-                                                placement const& where);
+                                                execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that chooses between the CPU and the GPU: each operation goes by its placement.
-#include "compute/convert.hpp"
-#include "compute/convert_dictionary.hpp"
-#include "compute/convert_views.hpp"
-#include "compute/device/convert.hpp"
-#include "compute/device/recast.hpp"
+/// The one place that chooses between the CPU and the GPU: each operation goes by its execution.
+#include "compute/buffers.hpp"
+#include "compute/cast.hpp"
+#include "compute/device/buffers.hpp"
+#include "compute/device/cast.hpp"
+#include "compute/dictionary.hpp"
 #include "compute/gather.hpp"
-#include "compute/host/convert.hpp"
-#include "compute/host/recast.hpp"
+#include "compute/host/buffers.hpp"
+#include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
-#include "compute/recast.hpp"
+#include "compute/views.hpp"
 #include "cuda/transfer/read_back.hpp"
 
 #include <rmm/error.hpp>
@@ -21,71 +21,67 @@
 
 namespace cudf_arrow_bridge::detail {
 
-rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
-{
-  return where.host ? host::pack_bools(bools, size, where) : device::pack_bools(bools, size, where);
-}
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
+{ return exec.host ? host::pack_bools(bools, size, exec) : device::pack_bools(bools, size, exec); }
 
-rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
-{ return where.host ? host::unpack_bools(range, where) : device::unpack_bools(range, where); }
+rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
+{ return exec.host ? host::unpack_bools(range, exec) : device::unpack_bools(range, exec); }
 
-rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
-{ return where.host ? host::copy_bits(range, where) : device::copy_bits(range, where); }
+rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
+{ return exec.host ? host::copy_bits(range, exec) : device::copy_bits(range, exec); }
 
-cudf::size_type count_nulls(bit_range const& range, placement const& where)
-{ return where.host ? host::count_nulls(range) : device::count_nulls(range, where); }
+cudf::size_type count_nulls(bit_range const& range, execution const& exec)
+{ return exec.host ? host::count_nulls(range) : device::count_nulls(range, exec); }
 
-bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
-{
-  return where.host ? host::nulls_within(inner, outer) : device::nulls_within(inner, outer, where);
-}
+bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
+{ return exec.host ? host::nulls_within(inner, outer) : device::nulls_within(inner, outer, exec); }
 
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
                                cudf::type_id to,
-                               placement const& where)
+                               execution const& exec)
 {
-  return where.host ? host::cast_values(values, size, from, to, where)
-                    : device::cast_values(values, size, from, to, where);
+  return exec.host ? host::cast_values(values, size, from, to, exec)
+                   : device::cast_values(values, size, from, to, exec);
 }
 
-rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
-  return where.host ? host::widen_halves(halves, size, where)
-                    : device::widen_halves(halves, size, where);
+  return exec.host ? host::widen_halves(halves, size, exec)
+                   : device::widen_halves(halves, size, exec);
 }
 
-rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
+rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec)
 {
-  return where.host
-           ? host::copy_bytes(bytes, size, where)
-           : rmm::device_buffer{bytes, static_cast<std::size_t>(size), where.stream, where.mr};
+  return exec.host
+           ? host::copy_bytes(bytes, size, exec)
+           : rmm::device_buffer{bytes, static_cast<std::size_t>(size), exec.stream, exec.mr};
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
-{ return where.host ? host::gather_strided(range, where) : device::gather_strided(range, where); }
+rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
+{ return exec.host ? host::gather_strided(range, exec) : device::gather_strided(range, exec); }
 
-rmm::device_buffer zeros(std::int64_t size, placement const& where)
-{ return where.host ? host::zeros(size, where) : device::zeros(size, where); }
+rmm::device_buffer zeros(std::int64_t size, execution const& exec)
+{ return exec.host ? host::zeros(size, exec) : device::zeros(size, exec); }
 
-rmm::device_buffer no_valid_bits(cudf::size_type rows, placement const& where)
-{ return zeros(padded_mask_size(rows), where); }
+rmm::device_buffer no_valid_bits(cudf::size_type rows, execution const& exec)
+{ return zeros(padded_mask_size(rows), exec); }
 
 rmm::device_buffer put_into_zeros(void const* bytes,
                                   std::int64_t count,
                                   std::int64_t begin,
                                   std::int64_t size,
-                                  placement const& where)
+                                  execution const& exec)
 {
-  auto result      = zeros(size, where);
+  auto result      = zeros(size, exec);
   auto* target     = static_cast<std::byte*>(result.data()) + begin;
   auto const taken = static_cast<std::size_t>(count);
   if (taken == 0) { return result; }
-  if (where.host) {
+  if (exec.host) {
     std::memcpy(target, bytes, taken);
   } else {
-    RMM_CUDA_TRY(cudaMemcpyAsync(target, bytes, taken, cudaMemcpyDefault, where.stream.get()));
+    RMM_CUDA_TRY(cudaMemcpyAsync(target, bytes, taken, cudaMemcpyDefault, exec.stream.get()));
   }
   return result;
 }
@@ -100,10 +96,10 @@ std::int64_t read_offset(
 offset_ends read_ends(void const* offsets,
                       std::int64_t size,
                       std::int64_t width,
-                      placement const& where)
+                      execution const& exec)
 {
-  if (where.host) { return host::read_ends(offsets, size, width); }
-  auto batch       = device::read_batch{where.stream};
+  if (exec.host) { return host::read_ends(offsets, size, width); }
+  auto batch       = device::read_batch{exec.stream};
   auto const first = batch.add(offsets, width);
   auto const last  = batch.add(static_cast<std::byte const*>(offsets) + size * width, width);
   batch.enqueue();
@@ -114,97 +110,92 @@ offset_ends read_ends(void const* offsets,
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
                                   cudf::type_id to,
-                                  placement const& where)
+                                  execution const& exec)
 {
-  return where.host ? host::rebase_offsets(offsets, base, to, where)
-                    : device::rebase_offsets(offsets, base, to, where);
+  return exec.host ? host::rebase_offsets(offsets, base, to, exec)
+                   : device::rebase_offsets(offsets, base, to, exec);
 }
 
-rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
-{ return where.host ? host::count_up(count, step, where) : device::count_up(count, step, where); }
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
+{ return exec.host ? host::count_up(count, step, exec) : device::count_up(count, step, exec); }
 
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,
-                                          placement const& where)
+                                          execution const& exec)
 {
-  return where.host ? host::gather_rows(source, map, path, where)
-                    : device::gather_rows(source, map, path, where);
+  return exec.host ? host::gather_rows(source, map, path, exec)
+                   : device::gather_rows(source, map, path, exec);
 }
 
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
-                                  placement const& where)
+                                  execution const& exec)
 {
-  return where.host ? host::strings_from_views(rows, path, where)
-                    : device::strings_from_views(rows, where);
+  return exec.host ? host::strings_from_views(rows, path, exec)
+                   : device::strings_from_views(rows, exec);
 }
 
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
-  return where.host ? host::lists_from_views(rows, path, where)
-                    : device::lists_from_views(rows, path, where);
+  return exec.host ? host::lists_from_views(rows, path, exec)
+                   : device::lists_from_views(rows, path, exec);
 }
 
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
-                                           placement const& where)
+                                           execution const& exec)
 {
-  return where.host ? host::runs_of_rows(rows, path, where)
-                    : device::runs_of_rows(rows, path, where);
+  return exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
 }
 
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
-  return where.host ? host::drop_null_keys(indices, keys, mask, path, where)
-                    : device::drop_null_keys(indices, keys, mask, where);
+  return exec.host ? host::drop_null_keys(indices, keys, mask, path, exec)
+                   : device::drop_null_keys(indices, keys, mask, exec);
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,
-                                                placement const& where)
+                                                execution const& exec)
 {
-  return where.host ? host::decode_dictionary(dictionary, path, where)
-                    : device::decode_dictionary(dictionary, where);
+  return exec.host ? host::decode_dictionary(dictionary, path, exec)
+                   : device::decode_dictionary(dictionary, exec);
 }
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
+                                                execution const& exec)
 {
-  return where.host ? host::encode_dictionary(column, where)
-                    : device::encode_dictionary(column, where);
+  return exec.host ? host::encode_dictionary(column, exec)
+                   : device::encode_dictionary(column, exec);
 }
 
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
-                                          placement const& where)
+                                          execution const& exec)
 {
-  return where.host ? host::cast_column(column, type, where)
-                    : device::cast_column(column, type, where);
+  return exec.host ? host::cast_column(column, type, exec)
+                   : device::cast_column(column, type, exec);
 }
 
-value_range range_of(cudf::column_view const& column, placement const& where)
-{ return where.host ? host::range_of(column) : device::range_of(column, where); }
+value_range range_of(cudf::column_view const& column, execution const& exec)
+{ return exec.host ? host::range_of(column) : device::range_of(column, exec); }
 
-bool has_whole_days(cudf::column_view const& column, placement const& where)
-{ return where.host ? host::has_whole_days(column) : device::has_whole_days(column, where); }
+bool has_whole_days(cudf::column_view const& column, execution const& exec)
+{ return exec.host ? host::has_whole_days(column) : device::has_whole_days(column, exec); }
 
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, placement const& where)
-{
-  return where.host ? host::has_lists_of(column, size) : device::has_lists_of(column, size, where);
-}
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
+{ return exec.host ? host::has_lists_of(column, size) : device::has_lists_of(column, size, exec); }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
-                             placement const& where)
-{
-  return where.host ? host::pad_lists(column, size, where) : device::pad_lists(column, size, where);
-}
+                             execution const& exec)
+{ return exec.host ? host::pad_lists(column, size, exec) : device::pad_lists(column, size, exec); }
 
 }  // namespace cudf_arrow_bridge::detail

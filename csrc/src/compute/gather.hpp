@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/errors.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>
@@ -23,26 +23,26 @@ namespace cudf_arrow_bridge::detail {
  * @param source Column of any type
  * @param map INT32 row numbers without nulls, all of them within the source
  * @param path Names the column in errors
- * @param where Where both columns are. On device memory strings and lists wait for their sizes.
+ * @param exec Where both columns are. On device memory strings and lists wait for their sizes.
  */
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,
-                                          placement const& where);
+                                          execution const& exec);
 
 namespace host {
 /// Negative numbers stand for null rows.
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,
-                                          placement const& where);
+                                          execution const& exec);
 }  // namespace host
 
 namespace device {
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,
-                                          placement const& where);
+                                          execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

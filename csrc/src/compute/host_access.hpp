@@ -3,7 +3,7 @@
 /// Reading and making buffers of host memory, for whatever runs on the CPU.
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <rmm/device_buffer.hpp>
 
@@ -38,8 +38,8 @@ inline std::int64_t read_integer(void const* source, std::int64_t width)
 inline bool bit_at(void const* bits, std::int64_t index)
 { return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
 
-inline rmm::device_buffer allocate(std::int64_t size, placement const& where)
-{ return rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr}; }
+inline rmm::device_buffer allocate(std::int64_t size, execution const& exec)
+{ return rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr}; }
 
 /// The values of a buffer that was allocated for them.
 template <typename T>

@@ -63,15 +63,15 @@ std::unique_ptr<cudf::column> with_mask(std::unique_ptr<cudf::column> column, co
 
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
-                                       placement const& where)
+                                       execution const& exec)
 {
   if (child.type().id() == type_id::EMPTY) { return std::nullopt; }
-  return where.host ? host::push_nulls(parent, child, where)
-                    : device::push_nulls(parent, child, where);
+  return exec.host ? host::push_nulls(parent, child, exec)
+                   : device::push_nulls(parent, child, exec);
 }
 
 std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> column,
-                                                placement const& where)
+                                                execution const& exec)
 {
   if (column->num_children() == 0) { return column; }
   auto const is_parent = column->type().id() == type_id::STRUCT && column->null_count() > 0;
@@ -80,7 +80,7 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
     auto const parent = column->view();
     std::transform(
       parent.child_begin(), parent.child_end(), std::back_inserter(masks), [&](auto const& child) {
-        return push_nulls(parent, child, where);
+        return push_nulls(parent, child, exec);
       });
   }
   auto opened    = opened_column{std::move(column)};
@@ -91,41 +91,41 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
         children[i] = with_mask(std::move(children[i]), std::move(*mask));
       }
     }
-    children[i] = push_struct_nulls(std::move(children[i]), where);
+    children[i] = push_struct_nulls(std::move(children[i]), exec);
   }
   return opened.close();
 }
 
 std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
-                                              placement const& where)
+                                              execution const& exec)
 {
   if (!may_be_dirty(column->view())) { return column; }
-  if (needs_emptying(column->view(), where)) {
+  if (needs_emptying(column->view(), exec)) {
     // What it copies comes out clean below as well.
-    auto result = where.host ? host::empty_nulls(column->view(), where)
-                             : device::empty_nulls(column->view(), where);
+    auto result = exec.host ? host::empty_nulls(column->view(), exec)
+                            : device::empty_nulls(column->view(), exec);
     // Rows before the first one that arrived are not counted at the top.
     result->set_null_count(column->null_count());
     return result;
   }
   auto opened = opened_column{std::move(column)};
-  for (auto& child : opened.parts.children) { child = empty_null_rows(std::move(child), where); }
+  for (auto& child : opened.parts.children) { child = empty_null_rows(std::move(child), exec); }
   return opened.close();
 }
 
 }  // namespace
 
-bool needs_emptying(cudf::column_view const& column, placement const& where)
+bool needs_emptying(cudf::column_view const& column, execution const& exec)
 {
   if (!has_null_lists_or_strings(column)) { return false; }
-  if (where.host) { return host::has_nonempty_nulls(column); }
-  return !has_null_column(column) && device::has_nonempty_nulls(column, where);
+  if (exec.host) { return host::has_nonempty_nulls(column); }
+  return !has_null_column(column) && device::has_nonempty_nulls(column, exec);
 }
 
-std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, placement const& where)
+std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, execution const& exec)
 {
   if (!may_be_dirty(column->view())) { return column; }
-  return empty_null_rows(push_struct_nulls(std::move(column), where), where);
+  return empty_null_rows(push_struct_nulls(std::move(column), exec), exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail

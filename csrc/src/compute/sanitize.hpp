@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>
@@ -25,13 +25,12 @@ namespace cudf_arrow_bridge::detail {
  * Lists of null columns stay as they are on device memory: libcudf cannot gather them.
  *
  * @param column All of an imported column's storage, rows before its first one included
- * @param where Where it is, and where what is rewritten goes
+ * @param exec Where it is, and where what is rewritten goes
  */
-std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
-                                       placement const& where);
+std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, execution const& exec);
 
 /// Whether strings or lists have null rows that are not empty: `sanitize` would copy them.
-bool needs_emptying(cudf::column_view const& column, placement const& where);
+bool needs_emptying(cudf::column_view const& column, execution const& exec);
 
 /// A mask and how many rows it says are null.
 struct counted_mask {
@@ -43,17 +42,17 @@ struct counted_mask {
 namespace host {
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
-                                       placement const& where);
+                                       execution const& exec);
 bool has_nonempty_nulls(cudf::column_view const& column);
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where);
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec);
 }  // namespace host
 
 namespace device {
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
-                                       placement const& where);
-bool has_nonempty_nulls(cudf::column_view const& column, placement const& where);
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where);
+                                       execution const& exec);
+bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec);
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

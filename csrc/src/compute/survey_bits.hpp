@@ -4,7 +4,7 @@
 /// nulls.
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf/types.hpp>
 
@@ -17,13 +17,13 @@ namespace cudf_arrow_bridge::detail::device {
 
 /// How many bits of each range are 0, of all with one wait (one for each 2^31 bits, if there are
 /// more).
-std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where);
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
 /// The rows that are valid in both of two masks, which begin with words of libcudf's.
 rmm::device_buffer valid_in_both(void const* left,
                                  void const* right,
                                  cudf::size_type rows,
-                                 placement const& where);
+                                 execution const& exec);
 
 /**
  * @brief A mask in which those rows alone are null that are null in `mask` and not empty.
@@ -33,6 +33,6 @@ rmm::device_buffer valid_in_both(void const* left,
  */
 rmm::device_buffer nonempty_nulls(void const* mask,
                                   offset_range const& offsets,
-                                  placement const& where);
+                                  execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail::device

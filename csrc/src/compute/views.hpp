@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/errors.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf/column/column.hpp>
 
@@ -50,7 +50,7 @@ struct string_buffers {
  */
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
-                                  placement const& where);
+                                  execution const& exec);
 
 /// Rows of a list_view or large_list_view array.
 struct list_view_rows {
@@ -83,7 +83,7 @@ struct gathered_lists {
  */
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where);
+                                execution const& exec);
 
 /// Rows of a run-end encoded array.
 struct run_rows {
@@ -105,7 +105,7 @@ struct run_rows {
  */
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
-                                           placement const& where);
+                                           execution const& exec);
 
 namespace host {
 /// The bytes of one row, wherever they stand.
@@ -127,23 +127,23 @@ list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column
 
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
-                                  placement const& where);
+                                  execution const& exec);
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where);
+                                execution const& exec);
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
-                                           placement const& where);
+                                           execution const& exec);
 }  // namespace host
 
 namespace device {
-string_buffers strings_from_views(view_rows const& rows, placement const& where);
+string_buffers strings_from_views(view_rows const& rows, execution const& exec);
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where);
+                                execution const& exec);
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
-                                           placement const& where);
+                                           execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

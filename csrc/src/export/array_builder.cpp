@@ -2,8 +2,8 @@
 #include "export/array_builder.hpp"
 
 #include "base/child_column.hpp"
-#include "compute/convert_dictionary.hpp"
-#include "compute/recast.hpp"
+#include "compute/cast.hpp"
+#include "compute/dictionary.hpp"
 #include "export/export_checks.hpp"
 #include "schema/negotiate.hpp"
 
@@ -51,11 +51,11 @@ column_rows used_rows(column_rows const& rows)
 
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,
-                          placement const& where)
+                          execution const& exec)
 {
   auto const unknown = rows.null_count < 0 && column.null_mask() != nullptr;
   auto const null_count =
-    unknown ? count_nulls(mask_of(column, rows), where)
+    unknown ? count_nulls(mask_of(column, rows), exec)
             : static_cast<cudf::size_type>(std::max<std::int64_t>(rows.null_count, 0));
   return {column.type(),
           to_size_type(rows.size),
@@ -113,7 +113,7 @@ inline array_validity array_builder::validity_of(cudf::column_view const& column
   }
   auto const within = rows.begin % 8;
   if (within != 0 && compact) {
-    auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, where_));
+    auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, exec_));
     return {copy, true, rows.null_count, 0, rows.begin};
   }
   return {mask + rows.begin / 8, false, rows.null_count, within, rows.begin - within};
@@ -171,7 +171,7 @@ void array_builder::prepare_and_fill(std::size_t index,
 
   auto made = std::unique_ptr<cudf::column>{};
   if (step.decode) {
-    made = decode_dictionary(view_of(column, rows, where_), path, where_);
+    made = decode_dictionary(view_of(column, rows, exec_), path, exec_);
     if (made->type() != step.values) {
       fail_invalid(path, "a dictionary of another type found than the schema was made for");
     }
@@ -179,12 +179,12 @@ void array_builder::prepare_and_fill(std::size_t index,
   if (step.check != value_check::none) {
     auto const decoded = made ? made->view() : column;
     auto const checked = made ? moved(rows, decoded) : rows;
-    check_values(view_of(decoded, used_rows(checked), where_), step, path, where_);
+    check_values(view_of(decoded, used_rows(checked), exec_), step, path, exec_);
   }
   if (step.cast.id() == cudf::type_id::DICTIONARY32) {
-    made = encode_dictionary(made ? made->view() : view_of(column, rows, where_), where_);
+    made = encode_dictionary(made ? made->view() : view_of(column, rows, exec_), exec_);
   } else if (step.cast.id() != cudf::type_id::EMPTY) {
-    made = cast_column(made ? made->view() : view_of(column, rows, where_), step.cast, where_);
+    made = cast_column(made ? made->view() : view_of(column, rows, exec_), step.cast, exec_);
   }
   auto const outer  = std::exchange(in_converted_, in_converted_ || made != nullptr);
   auto const source = made ? made->view() : column;
@@ -195,7 +195,7 @@ void array_builder::prepare_and_fill(std::size_t index,
       fail_invalid(path, "nulls found, none expected by the requested schema");
     }
     auto const used = used_rows(source_rows);
-    check_no_nulls(mask_of(source, used), used.null_count, parent_mask, path, where_);
+    check_no_nulls(mask_of(source, used), used.null_count, parent_mask, path, exec_);
     source_rows.null_count = 0;
   }
   fill_rows(index, {source, source_rows, step, as, path});
@@ -260,7 +260,7 @@ void array_builder::fill_list(array_node& node, export_level const& level, std::
   if (step.checks_below && rows.used_size > 0) {
     // What stands outside a slice is nobody's business.
     auto const* first   = offsets.begin<std::int32_t>() + rows.used_begin;
-    auto const ends     = read_ends(first, rows.used_size, sizeof(*first), where_);
+    auto const ends     = read_ends(first, rows.used_size, sizeof(*first), exec_);
     elements.used_begin = element.offset() + ends.first;
     elements.used_size  = ends.last - ends.first;
   } else if (rows.used_size == 0) {

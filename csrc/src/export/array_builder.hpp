@@ -3,7 +3,7 @@
 
 #include "arrays/array_tree.hpp"
 #include "base/errors.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/schema_tree.hpp"
 
@@ -40,7 +40,7 @@ column_rows used_rows(column_rows const& rows);
 /// The rows as a column of their own, whose nulls libcudf's algorithms want counted.
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,
-                          placement const& where);
+                          execution const& exec);
 
 /// Some rows of a column, and what is to become of them.
 struct export_level {
@@ -76,16 +76,16 @@ class array_builder {
    * @param tree Has no nodes yet
    * @param schema Made for the columns; null: they leave as what their types stand for
    * @param options Of the export
-   * @param where Where the columns are, and where what is converted goes
+   * @param exec Where the columns are, and where what is converted goes
    */
   array_builder(array_tree& tree,
                 schema_tree const* schema,
                 export_options const& options,
-                placement const& where)
+                execution const& exec)
     : tree_{tree},
       schema_{schema},
       options_{options},
-      where_{where},
+      exec_{exec},
       shared_bits_{shared_bits_of_types()}
   {
   }
@@ -168,7 +168,7 @@ class array_builder {
   array_tree& tree_;
   schema_tree const* schema_;
   export_options const& options_;
-  placement const& where_;
+  execution const& exec_;
   std::span<std::int64_t const> shared_bits_;
   bool in_converted_{false};  ///< whether the columns at hand are not the source's own
 };

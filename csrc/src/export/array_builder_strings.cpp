@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
-#include "compute/recast.hpp"
+#include "compute/cast.hpp"
 #include "export/array_builder.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
@@ -34,30 +34,28 @@ struct byte_data {
 };
 
 /// The elements of used rows may hold no nulls; those of others are not looked at.
-bool has_null_bytes(cudf::column_view const& column,
-                    column_rows const& rows,
-                    placement const& where)
+bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, execution const& exec)
 {
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
   if (element.null_count() == 0 || rows.used_size == 0) { return false; }
   auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
   auto const ends     = read_ends(
-    offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), where);
+    offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), exec);
   return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},
-                     where) > 0;
+                     exec) > 0;
 }
 
 byte_data bytes_of(cudf::column_view const& column,
                    column_rows const& rows,
                    column_path const& path,
-                   placement const& where)
+                   execution const& exec)
 {
   if (column.type().id() == cudf::type_id::LIST) {
     auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
     if (element.type().id() != cudf::type_id::UINT8) {
       fail_invalid(path, "lists of another type than bytes found, which the schema was made for");
     }
-    if (has_null_bytes(column, rows, where)) {
+    if (has_null_bytes(column, rows, exec)) {
       fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
     }
     auto const* head = element.head<std::byte>();
@@ -81,10 +79,9 @@ void check_offsets(cudf::column_view const* offsets, std::int64_t end, column_pa
 std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t index)
 { return offsets.head<std::byte>() + (offsets.offset() + index) * width_of(offsets); }
 
-std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, placement const& where)
+std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, execution const& exec)
 {
-  return read_offset(
-    offset_address(offsets, index), 0, width_of(offsets), where.host, where.stream);
+  return read_offset(offset_address(offsets, index), 0, width_of(offsets), exec.host, exec.stream);
 }
 
 }  // namespace
@@ -102,7 +99,7 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   auto const width = offset_width(node.layout);
   if (size == 0) {
     // 8 bytes serve readers of either width: without a child nothing tells which one it was.
-    set_made(node, 1, zeros(8, where_));
+    set_made(node, 1, zeros(8, exec_));
     return 0;
   }
   check_offsets(offsets, begin + size, path);
@@ -118,10 +115,10 @@ std::int64_t array_builder::fill_offsets(array_node& node,
                          static_cast<cudf::size_type>(size + 1),
                          cudf::type_id::INT32,
                          cudf::type_id::INT64,
-                         where_));
+                         exec_));
     return 0;
   }
-  auto const ends = read_ends(first, size, 8, where_);
+  auto const ends = read_ends(first, size, 8, exec_);
   auto const base = ends.last > most_bytes ? ends.first : 0;
   if (ends.last - base > most_bytes) {
     fail_too_large(ends.last - base, "ask for large_string", path);
@@ -129,31 +126,31 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   set_made(
     node,
     1,
-    rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, where_));
+    rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, exec_));
   return base;
 }
 
 void array_builder::fill_string(array_node& node, export_level const& level, std::int64_t begin)
 {
-  auto const bytes = bytes_of(level.column, level.rows, level.path, where_);
+  auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
   auto const skip  = fill_offsets(node, bytes.offsets, begin, level.path);
   node.buffers[2]  = bytes.head == nullptr ? nullptr : bytes.head + skip;
 }
 
 void array_builder::fill_views(array_node& node, export_level const& level, std::int64_t begin)
 {
-  if (!where_.host) {
+  if (!exec_.host) {
     fail_invalid(level.path,
                  "memory of a device found, but the schema was made for a column in host memory, "
                  "where views can be made");
   }
-  auto const bytes = bytes_of(level.column, level.rows, level.path, where_);
+  auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
   auto const size  = node.offset + node.length;
   auto strings     = byte_strings{};
   auto view_bytes  = std::int64_t{0};
   if (size > 0) {
     check_offsets(bytes.offsets, begin + size, level.path);
-    view_bytes = offset_at(*bytes.offsets, begin + size, where_);
+    view_bytes = offset_at(*bytes.offsets, begin + size, exec_);
     if (view_bytes > most_bytes) { fail_too_large(view_bytes, "ask for large_string", level.path); }
     strings = {offset_address(*bytes.offsets, begin),
                width_of(*bytes.offsets),
@@ -161,11 +158,11 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
                node.buffers[0],
                static_cast<cudf::size_type>(size)};
   }
-  set_made(node, 1, make_views(strings, where_));
+  set_made(node, 1, make_views(strings, exec_));
   node.buffers[2] = bytes.head;
   tree_.add_view_buffers(node, node.buffers.size() + 1);
   std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);
-  node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), where_));
+  node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), exec_));
 }
 
 /// Rows that nobody refers to, above all those before a slice, may be lists of any length: only the
@@ -174,7 +171,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
 {
   auto const& [column, rows, step, as, path] = level;
 
-  auto const bytes    = bytes_of(column, rows, path, where_);
+  auto const bytes    = bytes_of(column, rows, path, exec_);
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
   auto const width    = std::int64_t{step.element_bits} / 8;
   auto const size     = static_cast<cudf::size_type>(width);
@@ -185,26 +182,26 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   // A field that is to have no nulls may have some where its struct is null: lists of no bytes.
   if (step.no_nulls) { used.null_count = -1; }
   if (used.size == 0) {
-    set_made(node, 1, zeros(rows.size * width, where_));
+    set_made(node, 1, zeros(rows.size * width, exec_));
     return;
   }
-  auto const view = view_of(column, used, where_);
-  if (!step.trusted && !has_lists_of(view, size, where_)) {
+  auto const view = view_of(column, used, exec_);
+  if (!step.trusted && !has_lists_of(view, size, exec_)) {
     fail_invalid(path,
                  "lists of other lengths found, " + std::to_string(width) +
                    " bytes each expected by the requested schema");
   }
   auto const before = (used.begin - rows.begin) * width;
   if (view.null_count() == 0) {
-    auto const first = offset_at(*bytes.offsets, used.begin, where_) - before;
+    auto const first = offset_at(*bytes.offsets, used.begin, exec_) - before;
     if (first >= 0 && first + rows.size * width <= element.size()) {
       node.buffers[1] = bytes.head == nullptr ? nullptr : bytes.head + first;
       return;
     }
   }
-  auto padded = pad_lists(view, size, where_);
+  auto padded = pad_lists(view, size, exec_);
   if (used.size < rows.size) {
-    padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, where_);
+    padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, exec_);
   }
   set_made(node, 1, std::move(padded));
 }

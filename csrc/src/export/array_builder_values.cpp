@@ -44,11 +44,11 @@ void array_builder::fill_values(array_node& node, export_level const& level, std
   node.per_row    = level.step.element_bits;
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
   if (id == type_id::BOOL8) {
-    set_made(node, 1, pack_bools(row_of(column, begin, 8), size, where_));
+    set_made(node, 1, pack_bools(row_of(column, begin, 8), size, exec_));
   } else if (auto const stored = stored_as(id, node.per_row); stored != type_id::EMPTY) {
     auto const* values = row_of(column, begin, bits_of(column.type()));
     auto const from    = id == type_id::DURATION_DAYS ? id : type_id::INT64;
-    set_made(node, 1, cast_values(values, size, from, stored, where_));
+    set_made(node, 1, cast_values(values, size, from, stored, exec_));
   } else {
     node.buffers[1] = row_of(column, begin, node.per_row);
   }
@@ -96,7 +96,7 @@ void array_builder::fill_indices(array_node& node,
     return;
   }
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
-  set_made(node, 1, cast_values(first, size, indices.type().id(), step.index, where_));
+  set_made(node, 1, cast_values(first, size, indices.type().id(), step.index, exec_));
 }
 
 }  // namespace cudf_arrow_bridge::detail

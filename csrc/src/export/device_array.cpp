@@ -2,7 +2,7 @@
 #include "arrays/array_tree.hpp"
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 

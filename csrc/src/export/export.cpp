@@ -92,10 +92,10 @@ device_array build_tree(std::span<cudf::column_view const> columns,
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
   auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
   auto const guard = guard_device(device_of(tree->location));
-  auto const where = placement{host, stream, place};
+  auto const exec  = execution{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
   if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
-  add(array_builder{*tree, schema, options, where});
+  add(array_builder{*tree, schema, options, exec});
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
     tree->location = location_of_all(*tree);
   }

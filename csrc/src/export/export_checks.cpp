@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/export_checks.hpp"
 
-#include "compute/recast.hpp"
+#include "compute/cast.hpp"
 
 #include <string>
 
@@ -31,17 +31,17 @@ __int128_t power_of_ten(int exponent)
 void check_values(cudf::column_view const& column,
                   export_step const& step,
                   column_path const& path,
-                  placement const& where)
+                  execution const& exec)
 {
   switch (step.check) {
     case value_check::none: return;
     case value_check::whole_days:
-      if (!has_whole_days(column, where)) {
+      if (!has_whole_days(column, exec)) {
         fail_invalid(path, "times within a day found, whole days expected by the requested schema");
       }
       return;
     case value_check::time_of_day: {
-      auto const range = range_of(column, where);
+      auto const range = range_of(column, exec);
       if (range.any &&
           (range.least < 0 || range.greatest >= duration_of_a_day(column.type().id()))) {
         fail_invalid(path,
@@ -52,7 +52,7 @@ void check_values(cudf::column_view const& column,
     }
     case value_check::digits: {
       auto const limit = power_of_ten(step.digits);
-      auto const range = range_of(column, where);
+      auto const range = range_of(column, exec);
       if (range.any && (range.least <= -limit || range.greatest >= limit)) {
         fail_invalid(path,
                      "decimals of more than " + std::to_string(step.digits) +
@@ -67,11 +67,11 @@ void check_no_nulls(bit_range const& rows,
                     std::int64_t null_count,
                     std::optional<bit_range> const& parent_mask,
                     column_path const& path,
-                    placement const& where)
+                    execution const& exec)
 {
   if (rows.bits == nullptr || rows.size == 0 || null_count == 0) { return; }
-  auto const only_the_parents = parent_mask && nulls_within(rows, *parent_mask, where);
-  if (only_the_parents || (null_count < 0 && count_nulls(rows, where) == 0)) { return; }
+  auto const only_the_parents = parent_mask && nulls_within(rows, *parent_mask, exec);
+  if (only_the_parents || (null_count < 0 && count_nulls(rows, exec) == 0)) { return; }
   fail_invalid(path, "nulls found, none expected by the requested schema or by Arrow's map type");
 }
 

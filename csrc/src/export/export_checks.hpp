@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/errors.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf/column/column_view.hpp>
@@ -21,7 +21,7 @@ namespace cudf_arrow_bridge::detail {
 void check_values(cudf::column_view const& column,
                   export_step const& step,
                   column_path const& path,
-                  placement const& where);
+                  execution const& exec);
 
 /**
  * @brief Checks that no row is null, but for rows that are null in the struct around them.
@@ -32,12 +32,12 @@ void check_values(cudf::column_view const& column,
  * @param null_count Nulls among them; -1: nobody knows
  * @param parent_mask The struct's, of the same rows; none without a struct, or without nulls in it
  * @param path Names the column in errors
- * @param where Where the masks are
+ * @param exec Where the masks are
  */
 void check_no_nulls(bit_range const& rows,
                     std::int64_t null_count,
                     std::optional<bit_range> const& parent_mask,
                     column_path const& path,
-                    placement const& where);
+                    execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail

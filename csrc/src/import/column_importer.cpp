@@ -86,14 +86,14 @@ bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_
   return true;
 }
 
-mask_range find_mask(import_level const& level, import_facts const& facts, placement const& where)
+mask_range find_mask(import_level const& level, import_facts const& facts, execution const& exec)
 {
   auto const& [types, array, rows, path] = level;
   auto const nulls                       = [&]() -> cudf::size_type {
     if (auto const told = told_null_count(array, rows)) { return *told; }
     auto const* known = facts.find(array, rows);
     return known != nullptr ? known->null_count
-                            : count_nulls({array.buffers[0], rows.begin, rows.size}, where);
+                            : count_nulls({array.buffers[0], rows.begin, rows.size}, exec);
   }();
   if (nulls == 0) { return {}; }
   return {{array.buffers[0], rows.storage_begin(), rows.storage_size()}, nulls};
@@ -113,20 +113,20 @@ mask_buffer import_mask(column_importer const& importer,
 {
   auto const* known = facts.find(level.array, level.rows);
   if (known != nullptr && known->mask) { return {std::move(*known->mask), known->null_count}; }
-  auto const& where = importer.where();
-  auto const found  = find_mask(level, facts, where);
+  auto const& exec = importer.exec();
+  auto const found = find_mask(level, facts, exec);
   if (found.null_count == 0) { return {importer.no_buffer(), 0}; }
   return {found.is_on_word() && can_read_mask(found)
             ? importer.take(found.first(), bytes_for_bits(found.bits.size))
-            : copy_bits(found.bits, where),
+            : copy_bits(found.bits, exec),
           found.null_count};
 }
 
 /// CPUs and Arrow's own producers make do with 8 bytes even for decimals of 16.
-bool is_aligned(void const* memory, std::int64_t width, placement const& where)
+bool is_aligned(void const* memory, std::int64_t width, execution const& exec)
 {
   auto const alignment =
-    static_cast<std::uintptr_t>(where.host ? std::min<std::int64_t>(width, 8) : width);
+    static_cast<std::uintptr_t>(exec.host ? std::min<std::int64_t>(width, 8) : width);
   return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
 }
 
@@ -179,26 +179,26 @@ bool can_be_borrowed(parsed_type const& type)
   }
 }
 
-bool borrow_values(import_level const& level, placement const& where, borrowed_column& result)
+bool borrow_values(import_level const& level, execution const& exec, borrowed_column& result)
 {
   auto const width = level.type().element_bits / 8;
   result.data =
     static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
   result.data_size = level.rows.storage_size() * width;
-  return is_aligned(result.data, width, where);
+  return is_aligned(result.data, width, exec);
 }
 
 bool borrow_strings(import_level const& level,
                     import_facts const& facts,
-                    placement const& where,
+                    execution const& exec,
                     borrowed_column& result)
 {
   auto const width    = offset_width(level.type().layout);
   result.offsets      = first_offset(level);
   result.offsets_size = (level.rows.storage_size() + 1) * width;
   result.offsets_type = cudf::data_type{width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32};
-  if (!is_aligned(result.offsets, width, where)) { return false; }
-  auto const ends = find_ends(level, facts, where);
+  if (!is_aligned(result.offsets, width, exec)) { return false; }
+  auto const ends = find_ends(level, facts, exec);
   if (origin_of(level.type(), level.rows, ends) != 0) { return false; }
   check_string_data(ends.last, level.array.buffers[2], level.path);
   result.data_size = ends.last;
@@ -241,17 +241,15 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
 }
 
 offset_ends column_importer::ends_of(import_level const& level) const
-{ return find_ends(level, facts_, where_); }
+{ return find_ends(level, facts_, exec_); }
 
 rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) const
-{ return adopt(share_.copy(), memory, size, where_.stream, where_.mr); }
+{ return adopt(share_.copy(), memory, size, exec_.stream, exec_.mr); }
 
 rmm::device_buffer column_importer::take_aligned(void const* memory,
                                                  std::int64_t size,
                                                  std::int64_t width) const
-{
-  return is_aligned(memory, width, where_) ? take(memory, size) : copy_bytes(memory, size, where_);
-}
+{ return is_aligned(memory, width, exec_) ? take(memory, size) : copy_bytes(memory, size, exec_); }
 
 std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
                                                            std::int64_t size,
@@ -276,18 +274,18 @@ row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,
                       std::int64_t begin,
                       std::int64_t size,
-                      placement const& where)
+                      execution const& exec)
 {
   auto const first   = array.offset + begin;
   auto const masked  = has_mask_in_struct(types, array);
   auto const in_word = masked ? first % word_bits : 0;
   // With a mask a whole word more; there are as many rows, as the first is at the start of a word.
-  auto const led  = in_word == 0 && first > 0 && has_offsets_in_struct(types);
-  auto const skew = led ? (masked ? word_bits : 1) : in_word;
-  auto const fits = size + skew < std::numeric_limits<cudf::size_type>::max();
-  auto const keep = size > 0 && skew > 0 && fits && !looks_up_rows(types, array) &&
-                    (!where.host || has_sound_offsets(types, array, {first - skew, skew}));
-  return {first, size, keep ? skew : 0};
+  auto const led     = in_word == 0 && first > 0 && has_offsets_in_struct(types);
+  auto const leading = led ? (masked ? word_bits : 1) : in_word;
+  auto const fits    = size + leading < std::numeric_limits<cudf::size_type>::max();
+  auto const keep    = size > 0 && leading > 0 && fits && !looks_up_rows(types, array) &&
+                       (!exec.host || has_sound_offsets(types, array, {first - leading, leading}));
+  return {first, size, keep ? leading : 0};
 }
 
 row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows)
@@ -303,30 +301,30 @@ row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range
 }
 
 std::optional<borrowed_column> borrow_rows(import_level const& level,
-                                           placement const& where,
+                                           execution const& exec,
                                            import_facts const& facts,
                                            bool sanitize)
 {
   auto const& [types, array, rows, path] = level;
   if (rows.size == 0 || !can_be_borrowed(types.type)) { return {}; }
   check_rows(rows.storage_size(), path);
-  auto const mask = find_mask(level, facts, where);
+  auto const mask = find_mask(level, facts, exec);
   if (!mask.is_on_word() || !can_read_mask(mask)) { return {}; }
   auto result        = borrowed_column{};
   result.type        = types.type.column;
-  result.offset      = static_cast<cudf::size_type>(rows.skew);
+  result.offset      = static_cast<cudf::size_type>(rows.leading);
   result.size        = static_cast<cudf::size_type>(rows.size);
   result.null_count  = mask.null_count;
   result.mask        = mask.first();
   result.mask_size   = bytes_for_bits(mask.bits.size);
   auto const strings = types.type.layout != array_layout::fixed;
-  if (!(strings ? borrow_strings(level, facts, where, result)
-                : borrow_values(level, where, result))) {
+  if (!(strings ? borrow_strings(level, facts, exec, result)
+                : borrow_values(level, exec, result))) {
     return {};
   }
   auto const* known = facts.find(array, rows);
   auto const clean  = known != nullptr && known->is_clean;
-  if (sanitize && strings && !clean && needs_emptying(storage_of(result), where)) { return {}; }
+  if (sanitize && strings && !clean && needs_emptying(storage_of(result), exec)) { return {}; }
   return result;
 }
 

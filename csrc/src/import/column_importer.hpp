@@ -4,7 +4,7 @@
 #include "arrays/foreign_array.hpp"
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "import/import_facts.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
@@ -74,24 +74,24 @@ class column_importer {
  public:
   /**
    * @param share Share of the producer's struct; each adopted buffer takes one of its own
-   * @param where Where the array's buffers are, and where converted ones go
+   * @param exec Where the array's buffers are, and where converted ones go
    * @param facts What is known of the contents; what is not is read, which waits for a device
    */
-  column_importer(foreign_share const& share, placement const& where, import_facts const& facts)
-    : share_{share}, where_{where}, facts_{facts}
+  column_importer(foreign_share const& share, execution const& exec, import_facts const& facts)
+    : share_{share}, exec_{exec}, facts_{facts}
   {
   }
 
   /// An owning column of some rows of an array that has been validated.
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
-  [[nodiscard]] placement const& where() const { return where_; }
+  [[nodiscard]] execution const& exec() const { return exec_; }
 
   /// As `find_ends`, with the importer's facts.
   [[nodiscard]] offset_ends ends_of(import_level const& level) const;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
-  { return rmm::device_buffer{0, where_.stream, where_.mr}; }
+  { return rmm::device_buffer{0, exec_.stream, exec_.mr}; }
 
   /// Takes some of the producer's memory as it is.
   [[nodiscard]] rmm::device_buffer take(void const* memory, std::int64_t size) const;
@@ -108,7 +108,7 @@ class column_importer {
 
  private:
   foreign_share const& share_;
-  placement const& where_;
+  execution const& exec_;
   import_facts const& facts_;
 };
 
@@ -125,7 +125,7 @@ row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,
                       std::int64_t begin,
                       std::int64_t size,
-                      placement const& where);
+                      execution const& exec);
 
 /// @return The rows of a child that make a column with the stored rows of its parent, where the
 ///   parent's own say so: fields, and lists of a fixed size
@@ -137,13 +137,13 @@ row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range
  * No buffer takes a share: whoever borrows keeps the producer's struct.
  *
  * @param level Array and rows to borrow
- * @param where Where the array's buffers are
+ * @param exec Where the array's buffers are
  * @param facts What is known of the contents; what is not is read, which waits for a device
  * @param sanitize Whether null strings that are not empty are not for borrowing
  * @return Nothing if libcudf could not use them there: they are to be imported
  */
 std::optional<borrowed_column> borrow_rows(import_level const& level,
-                                           placement const& where,
+                                           execution const& exec,
                                            import_facts const& facts,
                                            bool sanitize);
 

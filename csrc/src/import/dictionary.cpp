@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/convert_dictionary.hpp"
+#include "compute/dictionary.hpp"
+
 #include "import/layouts.hpp"
 
 #include <utility>
@@ -33,7 +34,7 @@ std::unique_ptr<cudf::column> indices(column_importer const& importer, import_le
   auto const* first =
     static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
   return importer.flat_column(
-    wanted, size, cast_values(first, level.rows.num_rows(), found, wanted, importer.where()));
+    wanted, size, cast_values(first, level.rows.num_rows(), found, wanted, importer.exec()));
 }
 
 /// The values of a dictionary; those of one of dictionaries are looked up, as libcudf has no such.
@@ -44,7 +45,7 @@ std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
   auto keys          = importer.column(
     {level.types.children[0], values, {values.offset, values.length, 0}, level.path});
   return keys->type().id() == type_id::DICTIONARY32
-           ? decode_dictionary(keys->view(), level.path, importer.where())
+           ? decode_dictionary(keys->view(), level.path, importer.exec())
            : std::move(keys);
 }
 
@@ -70,9 +71,9 @@ column_parts import_dictionary(column_importer const& importer,
     // is nobody's business.
     keys = importer.column({level.types.children[0], *level.array.dictionary, {}, level.path});
     auto const rows = level.rows.num_rows();
-    result.mask     = mask_buffer{no_valid_bits(rows, importer.where()), rows};
+    result.mask     = mask_buffer{no_valid_bits(rows, importer.exec()), rows};
   } else if (keys->null_count() > 0) {
-    auto made   = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.where());
+    auto made   = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.exec());
     codes       = std::move(made.indices);
     keys        = std::move(made.keys);
     result.mask = mask_buffer{std::move(made.mask), made.null_count};

@@ -72,7 +72,7 @@ planned_column plan_column(detail::parsed_tree const& types,
                            detail::source_array const& source)
 {
   auto const rows = source.to_upload ? detail::row_range{array.offset + begin, size, 0}
-                                     : detail::choose_rows(types, array, begin, size, source.where);
+                                     : detail::choose_rows(types, array, begin, size, source.exec);
   return {types, array, path, rows};
 }
 
@@ -97,12 +97,12 @@ imported_column make_column(planned_column const& planned,
 {
   auto const& [types, array, path, rows] = planned;
   auto const& source                     = plan.source;
-  auto const importer = detail::column_importer{source.share, source.where, plan.facts};
+  auto const importer = detail::column_importer{source.share, source.exec, plan.facts};
   auto result         = imported_column{importer.column(planned.level()),
-                                        static_cast<cudf::size_type>(rows.skew),
+                                        static_cast<cudf::size_type>(rows.leading),
                                         static_cast<cudf::size_type>(rows.size)};
   if (options.sanitize && !detail::is_clean(types, array, rows, plan.facts)) {
-    result.storage = detail::sanitize(std::move(result.storage), source.where);
+    result.storage = detail::sanitize(std::move(result.storage), source.exec);
   }
   return result;
 }
@@ -113,8 +113,8 @@ imported_column import_column(detail::parsed_tree const& types, import_call cons
   auto plan          = import_plan{types, call};
   auto const& root   = plan.source.root;
   auto const planned = plan_column(types, root, call.path, 0, root.length, plan.source);
-  if (!plan.source.where.host) {
-    auto survey = detail::import_survey{call.options.sanitize, plan.source.where};
+  if (!plan.source.exec.host) {
+    auto survey = detail::import_survey{call.options.sanitize, plan.source.exec};
     survey.add(types, root, planned.rows);
     plan.facts = survey.run();
   }
@@ -149,7 +149,7 @@ void check_host_rows(ArrowDeviceArray const& array,
 {
   auto const& root = array.array;
   if (array.device_type != ARROW_DEVICE_CPU || !detail::has_mask(root)) { return; }
-  auto const on_host = detail::placement{true, stream, host_memory_resource()};
+  auto const on_host = detail::execution{true, stream, host_memory_resource()};
   check_no_null_rows(detail::count_nulls({root.buffers[0], root.offset, root.length}, on_host),
                      path);
 }
@@ -170,8 +170,8 @@ void find_facts_of_fields(detail::parsed_tree const& types,
                           import_plan& plan,
                           import_call const& call)
 {
-  if (plan.source.where.host) { return; }
-  auto survey = detail::import_survey{call.options.sanitize, plan.source.where};
+  if (plan.source.exec.host) { return; }
+  auto survey = detail::import_survey{call.options.sanitize, plan.source.exec};
   survey.add_null_count(types, plan.source.root);
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const planned = plan_field(types, i, plan, call);
@@ -235,7 +235,7 @@ borrowed_table borrow_table(detail::parsed_tree const& types, import_call const&
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const planned = plan_field(types, i, plan, call);
     auto borrowed =
-      detail::borrow_rows(planned.level(), source.where, plan.facts, call.options.sanitize);
+      detail::borrow_rows(planned.level(), source.exec, plan.facts, call.options.sanitize);
     if (borrowed) {
       result.columns.push_back(std::move(*borrowed));
     } else {

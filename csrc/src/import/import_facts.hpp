@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
@@ -16,21 +16,21 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Rows of an array that become a column: `skew` rows that nobody asked for stand before them.
+/// Rows of an array that become a column: `leading` rows that nobody asked for stand before them.
 struct row_range {
   std::int64_t begin;  ///< in the array's buffers, its own offset included
   std::int64_t size;
-  std::int64_t skew;
+  std::int64_t leading;
   /// Whether the rows will be seen through an offset only, their own or that of a struct above.
   /// Without one libcudf takes it that lists begin with the first row of their child
   /// (`lists_column_view::get_sliced_child`) and strings with the first of their bytes.
-  bool sliced{skew > 0};
+  bool sliced{leading > 0};
 
   bool operator==(row_range const&) const = default;
 
-  [[nodiscard]] std::int64_t storage_begin() const { return begin - skew; }
+  [[nodiscard]] std::int64_t storage_begin() const { return begin - leading; }
 
-  [[nodiscard]] std::int64_t storage_size() const { return size + skew; }
+  [[nodiscard]] std::int64_t storage_size() const { return size + leading; }
 
   [[nodiscard]] cudf::size_type num_rows() const
   { return static_cast<cudf::size_type>(storage_size()); }

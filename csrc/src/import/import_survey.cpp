@@ -39,8 +39,8 @@ row_range rows_of_elements(parsed_type const& type,
 
 }  // namespace
 
-import_survey::import_survey(bool sanitize, placement const& where)
-  : sanitize_{sanitize}, where_{where}, reads_{std::make_unique<device::read_batch>(where.stream)}
+import_survey::import_survey(bool sanitize, execution const& exec)
+  : sanitize_{sanitize}, exec_{exec}, reads_{std::make_unique<device::read_batch>(exec.stream)}
 {
 }
 
@@ -115,7 +115,7 @@ void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> 
   (void)reads_->add(first + size * width, width);
   if (mask) {
     auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
-    auto const* found = keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, where_));
+    auto const* found = keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_));
     asked.misplaced   = count({found, 0, size});
   }
 }
@@ -133,7 +133,7 @@ std::optional<bit_range> import_survey::combine_masks(question& asked,
   auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
   if (!above) { return own; }
   auto const both = bit_range{
-    keep(device::valid_in_both(own.bits, above->bits, rows.num_rows(), where_)), 0, own.size};
+    keep(device::valid_in_both(own.bits, above->bits, rows.num_rows(), exec_)), 0, own.size};
   asked.all_nulls = count(asked.all_rows = both);
   return both;
 }
@@ -144,7 +144,7 @@ import_facts import_survey::run()
     read();
     auto const answered = std::exchange(asked_, {});
     for (auto const& one : answered) { facts_.set(one.array, answer_to(one)); }
-    reads_ = std::make_unique<device::read_batch>(where_.stream);
+    reads_ = std::make_unique<device::read_batch>(exec_.stream);
     ranges_.clear();
     made_.clear();
     for (auto const& one : answered) { ask_again_below(one); }
@@ -157,7 +157,7 @@ void import_survey::read()
   reads_->enqueue();
   if (!ranges_.empty()) {
     // Counting waits for the stream, and so for what was enqueued before.
-    counts_ = device::count_nulls(ranges_, where_);
+    counts_ = device::count_nulls(ranges_, exec_);
     reads_->note_wait();
   } else if (!reads_->is_empty()) {
     reads_->wait();
@@ -175,7 +175,7 @@ level_facts import_survey::answer_to(question const& asked) const
   result.is_clean = asked.is_seen_through && (!asked.misplaced || counts_[*asked.misplaced] == 0);
   if (asked.all_nulls && counts_[*asked.all_nulls] != nulls) {
     result.null_count = counts_[*asked.all_nulls];
-    result.mask       = std::make_shared<rmm::device_buffer>(copy_bits(asked.all_rows, where_));
+    result.mask       = std::make_shared<rmm::device_buffer>(copy_bits(asked.all_rows, exec_));
   }
   return result;
 }
@@ -209,7 +209,7 @@ bit_range import_survey::align(bit_range const& range)
   auto const size =
     cudf::num_bitmask_words(static_cast<cudf::size_type>(range.size)) * sizeof(cudf::bitmask_type);
   auto const as_it_is = mask.is_on_word() && !ends_before(mask.first(), size);
-  return {as_it_is ? mask.first() : keep(copy_bits(range, where_)), 0, range.size};
+  return {as_it_is ? mask.first() : keep(copy_bits(range, exec_)), 0, range.size};
 }
 
 bool is_clean(parsed_tree const& types,

@@ -31,9 +31,9 @@ class import_survey {
  public:
   /**
    * @param sanitize Whether to look for null rows that have to be rewritten
-   * @param where Where the arrays are: device memory
+   * @param exec Where the arrays are: device memory
    */
-  import_survey(bool sanitize, placement const& where);
+  import_survey(bool sanitize, execution const& exec);
 
   /// Adds what must be known of some rows of an array that has been validated, all levels.
   void add(parsed_tree const& types, ArrowArray const& array, row_range const& rows)
@@ -83,7 +83,7 @@ class import_survey {
   bit_range align(bit_range const& range);
 
   bool sanitize_;
-  placement const& where_;
+  execution const& exec_;
   std::vector<question> asked_;
   std::unique_ptr<device::read_batch> reads_;  ///< of this round
   std::vector<bit_range> ranges_;

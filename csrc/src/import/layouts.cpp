@@ -54,8 +54,8 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
                   level.rows.storage_begin(),
                   level.rows.num_rows()},
                  level.path,
-                 importer.where());
-  return gather_rows(column(ends.length)->view(), runs->view(), level.path, importer.where());
+                 importer.exec());
+  return gather_rows(column(ends.length)->view(), runs->view(), level.path, importer.exec());
 }
 
 }  // namespace
@@ -63,11 +63,11 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
 column_parts import_values(column_importer const& importer, import_level const& level)
 {
   auto const& rows  = level.rows;
-  auto const& where = importer.where();
+  auto const& exec  = importer.exec();
   auto const type   = level.type().column;
   auto const* bytes = static_cast<std::byte const*>(level.array.buffers[1]);
   if (type.id() == cudf::type_id::BOOL8) {
-    return {unpack_bools({bytes, rows.storage_begin(), rows.storage_size()}, where), {}};
+    return {unpack_bools({bytes, rows.storage_begin(), rows.storage_size()}, exec), {}};
   }
   if (rows.storage_size() == 0) { return {importer.no_buffer(), {}}; }
   auto const width  = level.type().element_bits / 8;
@@ -76,8 +76,8 @@ column_parts import_values(column_importer const& importer, import_level const& 
     return {importer.take_aligned(first, rows.storage_size() * width, width), {}};
   }
   return {type.id() == cudf::type_id::FLOAT32
-            ? widen_halves(first, rows.num_rows(), where)
-            : cast_values(first, rows.num_rows(), cudf::type_id::INT32, type.id(), where),
+            ? widen_halves(first, rows.num_rows(), exec)
+            : cast_values(first, rows.num_rows(), cudf::type_id::INT32, type.id(), exec),
           {}};
 }
 
@@ -96,14 +96,14 @@ column_parts import_fields(column_importer const& importer, import_level const& 
 
 column_parts import_strings(column_importer const& importer, import_level const& level)
 {
-  auto const& where = importer.where();
-  auto const size   = level.rows.storage_size();
-  auto const width  = offset_width(level.type().layout);
-  auto result       = column_parts{importer.no_buffer(), {}};
+  auto const& exec = importer.exec();
+  auto const size  = level.rows.storage_size();
+  auto const width = offset_width(level.type().layout);
+  auto result      = column_parts{importer.no_buffer(), {}};
   if (size == 0) {
     // Nothing but an offset tells large strings from others, so one is made.
     if (width == 8) {
-      result.children.push_back(importer.flat_column(cudf::type_id::INT64, 1, zeros(width, where)));
+      result.children.push_back(importer.flat_column(cudf::type_id::INT64, 1, zeros(width, exec)));
     }
     return result;
   }

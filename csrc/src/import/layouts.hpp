@@ -3,7 +3,7 @@
 /// What becomes of the data of each Arrow layout. Masks are `column_importer`'s.
 #pragma once
 
-#include "compute/convert_views.hpp"
+#include "compute/views.hpp"
 #include "import/column_importer.hpp"
 
 namespace cudf_arrow_bridge::detail {

@@ -32,7 +32,7 @@ std::byte const* first_offset(import_level const& level)
          level.rows.storage_begin() * offset_width(level.type().layout);
 }
 
-offset_ends find_ends(import_level const& level, import_facts const& facts, placement const& where)
+offset_ends find_ends(import_level const& level, import_facts const& facts, execution const& exec)
 {
   auto const size = level.rows.storage_size();
   if (size == 0) { return {}; }
@@ -40,7 +40,7 @@ offset_ends find_ends(import_level const& level, import_facts const& facts, plac
   auto const ends =
     known != nullptr && known->ends
       ? *known->ends
-      : read_ends(first_offset(level), size, offset_width(level.type().layout), where);
+      : read_ends(first_offset(level), size, offset_width(level.type().layout), exec);
   if (ends.first < 0 || ends.last < ends.first) {
     fail_invalid(level.path,
                  "offsets from " + std::to_string(ends.first) + " to " + std::to_string(ends.last) +
@@ -69,7 +69,7 @@ std::unique_ptr<cudf::column> import_offsets(column_importer const& importer,
     count,
     origin == 0 && stored == type
       ? importer.take_aligned(first, count * width, width)
-      : rebase_offsets({first, count, stored}, origin, type, importer.where()));
+      : rebase_offsets({first, count, stored}, origin, type, importer.exec()));
 }
 
 list_offsets import_list_offsets(column_importer const& importer, import_level const& level)
@@ -89,12 +89,12 @@ list_offsets make_offsets(column_importer const& importer,
   auto const rows = level.rows.storage_size();
   if (rows == 0) { return no_rows(importer); }
   check_elements(rows * list_size, level.path);
-  return {importer.flat_column(
-            cudf::type_id::INT32,
-            rows + 1,
-            count_up(rows + 1, static_cast<std::int32_t>(list_size), importer.where())),
-          level.rows.storage_begin() * list_size,
-          rows * list_size};
+  return {
+    importer.flat_column(cudf::type_id::INT32,
+                         rows + 1,
+                         count_up(rows + 1, static_cast<std::int32_t>(list_size), importer.exec())),
+    level.rows.storage_begin() * list_size,
+    rows * list_size};
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -25,7 +25,7 @@ std::byte const* first_offset(import_level const& level);
  *
  * @throws std::invalid_argument for offsets that are negative or descend
  */
-offset_ends find_ends(import_level const& level, import_facts const& facts, placement const& where);
+offset_ends find_ends(import_level const& level, import_facts const& facts, execution const& exec);
 
 /**
  * @brief The element, or byte, that offset 0 of a column stands for.

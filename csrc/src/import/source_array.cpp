@@ -92,7 +92,7 @@ source_array open_source(parsed_tree const& types,
       validate_copy(types, array->array, from, path, stream, mr);
     }
   }
-  auto const here      = placement{on_host, stream, on_host ? host_memory_resource() : mr};
+  auto const here      = execution{on_host, stream, on_host ? host_memory_resource() : mr};
   auto const to_upload = on_host && has_gpu();
   auto const root      = array->array;  // the struct moves, what it points to stays
   auto share           = foreign_share{new foreign_array{array, on_host}, stream};

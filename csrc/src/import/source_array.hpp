@@ -4,7 +4,7 @@
 #include "arrays/foreign_array.hpp"
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -19,7 +19,7 @@ namespace cudf_arrow_bridge::detail {
 struct source_array {
   ArrowArray root;      ///< what the struct said; follow its pointers while `share` is there
   foreign_share share;  ///< of that struct
-  placement where;      ///< of its buffers, and of conversions
+  execution exec;       ///< of its buffers, and of conversions
   bool to_upload;       ///< whether columns made of it are to go on to the current device
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/upload_columns.hpp"
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "cuda/transfer/staging.hpp"
 
 #include <rmm/detail/error.hpp>

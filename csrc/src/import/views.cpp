@@ -23,7 +23,7 @@ string_buffers read_views(column_importer const& importer,
                                     mask,
                                     {array.buffers + 2, num_data},
                                     last};
-  return strings_from_views(view_array, level.path, importer.where());
+  return strings_from_views(view_array, level.path, importer.exec());
 }
 
 }  // namespace
@@ -89,10 +89,10 @@ column_parts import_list_views(column_importer const& importer,
                                     mask,
                                     element.length},
                                    level.path,
-                                   importer.where());
+                                   importer.exec());
   auto elements = column(lists.first, lists.num_elements);
   if (lists.elements != nullptr) {
-    elements = gather_rows(elements->view(), lists.elements->view(), path, importer.where());
+    elements = gather_rows(elements->view(), lists.elements->view(), path, importer.exec());
   }
   result.children.push_back(std::move(lists.offsets));
   result.children.push_back(std::move(elements));

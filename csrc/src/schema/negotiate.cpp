@@ -64,10 +64,10 @@ bool holds_decimals(cudf::data_type type)
 bool holds_timestamps(cudf::data_type type)
 { return type.id() != type_id::EMPTY && cudf::is_timestamp(type); }
 
-std::optional<outcome> as_decimal(outcome result,
-                                  column_metadata const& metadata,
-                                  cudf::data_type wanted,
-                                  int precision)
+std::optional<chosen_type> as_decimal(chosen_type result,
+                                      column_metadata const& metadata,
+                                      cudf::data_type wanted,
+                                      int precision)
 {
   auto& step = result.step;
   if (wanted.scale() != step.column.scale()) { return std::nullopt; }
@@ -82,9 +82,9 @@ std::optional<outcome> as_decimal(outcome result,
 }
 
 /// Dates of timestamps that have no time zone.
-std::optional<outcome> as_date(outcome result,
-                               column_metadata const& metadata,
-                               cudf::type_id wanted)
+std::optional<chosen_type> as_date(chosen_type result,
+                                   column_metadata const& metadata,
+                                   cudf::type_id wanted)
 {
   auto& step = result.step;
   if (!metadata.timezone.empty()) { return std::nullopt; }
@@ -106,11 +106,11 @@ bool is_list_of(cudf::column_view const& column, array_layout layout, std::strin
   return has_children || element.type().id() == type_id::UINT8;
 }
 
-std::optional<outcome> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
+std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
 {
   auto const id = column.type().id();
   if (id == type_id::EMPTY || id == type_id::LIST || id == type_id::STRUCT) { return std::nullopt; }
-  auto result              = outcome{wanted.format, {.column = column.type()}};
+  auto result              = chosen_type{wanted.format, {.column = column.type()}};
   result.step.layout       = array_layout::fixed;
   result.step.index        = index_type(wanted);
   result.step.element_bits = bits_of(cudf::data_type{result.step.index});
@@ -118,10 +118,10 @@ std::optional<outcome> as_dictionary(cudf::column_view const& column, ArrowSchem
   return result;
 }
 
-std::optional<outcome> decoded(cudf::column_view const& column,
-                               column_metadata const& metadata,
-                               ArrowSchema const& wanted,
-                               column_path const& path)
+std::optional<chosen_type> decoded(cudf::column_view const& column,
+                                   column_metadata const& metadata,
+                                   ArrowSchema const& wanted,
+                                   column_path const& path)
 {
   auto const& keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
   if (keys.type().id() == type_id::LIST || keys.type().id() == type_id::STRUCT ||
@@ -210,12 +210,12 @@ std::int64_t shared_bits(export_step const& step)
   return is_fixed && bits_of(step.column) == step.element_bits ? step.element_bits : 0;
 }
 
-outcome plain_type(cudf::column_view const& column,
-                   column_metadata const& metadata,
-                   column_path const& path)
+chosen_type plain_type(cudf::column_view const& column,
+                       column_metadata const& metadata,
+                       column_path const& path)
 {
   auto const type = column.type();
-  auto result     = outcome{{}, plain_step(column, path)};
+  auto result     = chosen_type{{}, plain_step(column, path)};
   if (type.id() == type_id::DICTIONARY32) {
     result.format = export_row(result.step.index).format;
     return result;
@@ -230,10 +230,10 @@ outcome plain_type(cudf::column_view const& column,
   return result;
 }
 
-std::optional<outcome> negotiate(cudf::column_view const& column,
-                                 column_metadata const& metadata,
-                                 ArrowSchema const& wanted,
-                                 column_path const& path)
+std::optional<chosen_type> negotiate(cudf::column_view const& column,
+                                     column_metadata const& metadata,
+                                     ArrowSchema const& wanted,
+                                     column_path const& path)
 {
   auto const type   = parse(wanted, path);
   auto const& row   = *type.row;
@@ -249,7 +249,7 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
   if (wanted.dictionary != nullptr) { return as_dictionary(column, wanted); }
   if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, path); }
 
-  auto result = outcome{std::string{format}, plain_type(column, metadata, path).step};
+  auto result = chosen_type{std::string{format}, plain_type(column, metadata, path).step};
   if (holds_decimals(column.type()) && holds_decimals(type.column)) {
     return as_decimal(std::move(result), metadata, type.column, first_number(format));
   }
@@ -271,11 +271,11 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
   return possible ? std::optional{std::move(result)} : std::nullopt;
 }
 
-std::optional<outcome> restore(cudf::column_view const& column,
-                               column_metadata const& metadata,
-                               ArrowSchema const& origin,
-                               bool exact,
-                               column_path const& path)
+std::optional<chosen_type> restore(cudf::column_view const& column,
+                                   column_metadata const& metadata,
+                                   ArrowSchema const& origin,
+                                   bool exact,
+                                   column_path const& path)
 {
   auto const other_fields = column.type().id() == type_id::STRUCT &&
                             has_children_of(origin, type_id::STRUCT, false) &&

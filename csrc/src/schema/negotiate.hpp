@@ -19,7 +19,7 @@
 namespace cudf_arrow_bridge::detail {
 
 /// One level of an exported column.
-struct outcome {
+struct chosen_type {
   std::string format;
   export_step step;
 };
@@ -46,9 +46,9 @@ std::span<std::int64_t const> shared_bits_of_types();
  *   child
  * @throws cudf::data_type_error for a type that Arrow lacks
  */
-outcome plain_type(cudf::column_view const& column,
-                   column_metadata const& metadata,
-                   column_path const& path);
+chosen_type plain_type(cudf::column_view const& column,
+                       column_metadata const& metadata,
+                       column_path const& path);
 
 /**
  * @brief The type that a schema asks for, where a column can leave as it.
@@ -65,10 +65,10 @@ outcome plain_type(cudf::column_view const& column,
  * @param path Names the column in errors
  * @return Nothing if there is no way to that type; to views there is one in host memory only
  */
-std::optional<outcome> negotiate(cudf::column_view const& column,
-                                 column_metadata const& metadata,
-                                 ArrowSchema const& wanted,
-                                 column_path const& path);
+std::optional<chosen_type> negotiate(cudf::column_view const& column,
+                                     column_metadata const& metadata,
+                                     ArrowSchema const& wanted,
+                                     column_path const& path);
 
 /**
  * @brief The type that a column was imported from, where it can still leave as it.
@@ -84,11 +84,11 @@ std::optional<outcome> negotiate(cudf::column_view const& column,
  * @param exact Whether it is, or is below, the storage of an extension type
  * @param path As in `negotiate`
  */
-std::optional<outcome> restore(cudf::column_view const& column,
-                               column_metadata const& metadata,
-                               ArrowSchema const& origin,
-                               bool exact,
-                               column_path const& path);
+std::optional<chosen_type> restore(cudf::column_view const& column,
+                                   column_metadata const& metadata,
+                                   ArrowSchema const& origin,
+                                   bool exact,
+                                   column_path const& path);
 
 /// Whether the children of an Arrow type are those of libcudf's LIST or STRUCT, whose LIST may
 /// leave as a map.

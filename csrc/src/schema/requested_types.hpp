@@ -15,13 +15,14 @@
 namespace cudf_arrow_bridge::detail {
 
 /// Two schemas that a column may leave with, each null where there is none.
-struct wishes {
+struct requested_types {
   ArrowSchema const* wanted;  ///< by whom the export is for
   ArrowSchema const* origin;  ///< what an import made the column of
   bool exact{false};  ///< whether the origin is storage of an extension type, which fixes all of it
 
-  /// The wishes for the children of a column, of which a schema of another shape says nothing.
-  [[nodiscard]] wishes below(cudf::type_id parent, bool is_map = false) const
+  /// The requested_types for the children of a column, of which a schema of another shape says
+  /// nothing.
+  [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map = false) const
   {
     auto const fits = [=](ArrowSchema const* schema) {
       return schema != nullptr && has_children_of(*schema, parent, is_map);
@@ -29,7 +30,7 @@ struct wishes {
     return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr, exact};
   }
 
-  [[nodiscard]] wishes child(std::int64_t index) const
+  [[nodiscard]] requested_types child(std::int64_t index) const
   { return {child_schema(wanted, index), child_schema(origin, index), exact}; }
 
   [[nodiscard]] std::string_view name(std::string_view own) const
@@ -41,7 +42,7 @@ struct wishes {
   [[nodiscard]] bool is_nullable(bool own) const
   { return wanted == nullptr ? own : (wanted->flags & ARROW_FLAG_NULLABLE) != 0; }
 
-  [[nodiscard]] wishes dictionary() const
+  [[nodiscard]] requested_types dictionary() const
   {
     return {wanted == nullptr ? nullptr : wanted->dictionary,
             origin == nullptr ? nullptr : origin->dictionary,
@@ -50,12 +51,12 @@ struct wishes {
 };
 
 /// What becomes of a level that somebody asked for.
-struct agreement {
+struct negotiation_result {
   bool met{true};       ///< the level and all below have the types that were asked for
   bool changed{false};  ///< one of them has another type than it would have had
   bool kept{true};      ///< all that came from an import leave as what they were
 
-  agreement& operator&=(agreement const& below)
+  negotiation_result& operator&=(negotiation_result const& below)
   {
     met     = met && below.met;
     changed = changed || below.changed;
@@ -80,9 +81,9 @@ bool has_extension(key_value_metadata const& metadata);
  * @param wanted Whose metadata counts; null: nobody's
  * @param agreed What became of the level's type
  */
-void set_agreed_metadata(ArrowSchema& schema,
-                         key_value_metadata const& own,
-                         ArrowSchema const* wanted,
-                         agreement const& agreed);
+void set_negotiated_metadata(ArrowSchema& schema,
+                             key_value_metadata const& own,
+                             ArrowSchema const* wanted,
+                             negotiation_result const& agreed);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -5,9 +5,9 @@
 #include "base/structure.hpp"
 #include "cuda/location/location_finder.hpp"
 #include "schema/negotiate.hpp"
+#include "schema/requested_types.hpp"
 #include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
-#include "schema/wishes.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
@@ -44,7 +44,7 @@ bool is_on_host(cudf::column_view const& column)
 }
 
 /// Views are made on the CPU alone: libcudf has no public algorithm for them.
-bool can_leave_as(std::optional<detail::outcome> const& type, cudf::column_view const& column)
+bool can_leave_as(std::optional<detail::chosen_type> const& type, cudf::column_view const& column)
 { return type && (type->step.layout != detail::array_layout::views || is_on_host(column)); }
 
 /// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
@@ -75,7 +75,7 @@ class schema_builder {
     detail::set_name(root, "");
     root.flags        = 0;
     auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, top);
-    detail::set_agreed_metadata(root, metadata, wanted, agreed);
+    detail::set_negotiated_metadata(root, metadata, wanted, agreed);
     tree_->nodes.front().step = {.column = cudf::data_type{cudf::type_id::STRUCT},
                                  .layout = detail::array_layout::validity};
   }
@@ -92,13 +92,14 @@ class schema_builder {
   }
 
   /// Chooses a level's type, by whose wish comes first.
-  static std::pair<detail::outcome, detail::agreement> choose(cudf::column_view const& column,
-                                                              column_metadata const& metadata,
-                                                              detail::wishes const& asked,
-                                                              column_path const& path)
+  static std::pair<detail::chosen_type, detail::negotiation_result> choose(
+    cudf::column_view const& column,
+    column_metadata const& metadata,
+    detail::requested_types const& asked,
+    column_path const& path)
   {
     auto own    = detail::plain_type(column, metadata, path);
-    auto agreed = detail::agreement{};
+    auto agreed = detail::negotiation_result{};
     if (asked.origin != nullptr) {
       auto origin = detail::restore(column, metadata, *asked.origin, asked.exact, path);
       agreed.kept = can_leave_as(origin, column);
@@ -113,11 +114,11 @@ class schema_builder {
     return {std::move(agreed.changed ? *wanted : own), agreed};
   }
 
-  detail::agreement fill(std::size_t index,
-                         cudf::column_view const& column,
-                         column_metadata const& metadata,
-                         detail::wishes asked,
-                         column_path const& path)
+  detail::negotiation_result fill(std::size_t index,
+                                  cudf::column_view const& column,
+                                  column_metadata const& metadata,
+                                  detail::requested_types asked,
+                                  column_path const& path)
   {
     auto& schema        = *tree_->nodes[index].schema;
     auto const children = arrow_children(column, path);
@@ -151,7 +152,7 @@ class schema_builder {
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
     tree_->nodes[index].step.shared_bits  = detail::shared_bits(step);
-    detail::set_agreed_metadata(schema, metadata.metadata, asked.wanted, agreed);
+    detail::set_negotiated_metadata(schema, metadata.metadata, asked.wanted, agreed);
     return agreed;
   }
 
@@ -170,12 +171,12 @@ class schema_builder {
   static bool has_offsets_alone(detail::array_layout layout)
   { return layout == detail::array_layout::offsets32 || layout == detail::array_layout::offsets64; }
 
-  detail::agreement fill_dictionary(std::size_t index,
-                                    cudf::column_view const& column,
-                                    std::span<cudf::column_view const> children,
-                                    column_metadata const& metadata,
-                                    detail::wishes const& asked,
-                                    column_path const& path)
+  detail::negotiation_result fill_dictionary(std::size_t index,
+                                             cudf::column_view const& column,
+                                             std::span<cudf::column_view const> children,
+                                             column_metadata const& metadata,
+                                             detail::requested_types const& asked,
+                                             column_path const& path)
   {
     auto const values = add_nodes(1);
     auto& schema      = *tree_->nodes[index].schema;
@@ -197,16 +198,16 @@ class schema_builder {
     return fill(values, column, of_values, asked.dictionary(), path);
   }
 
-  detail::agreement fill_children(std::size_t parent,
-                                  std::span<cudf::column_view const> children,
-                                  std::vector<column_metadata> const& metadata,
-                                  detail::wishes const& asked,
-                                  column_path const& path)
+  detail::negotiation_result fill_children(std::size_t parent,
+                                           std::span<cudf::column_view const> children,
+                                           std::vector<column_metadata> const& metadata,
+                                           detail::requested_types const& asked,
+                                           column_path const& path)
   {
     auto const first                  = add_nodes(children.size());
     tree_->nodes[parent].first_child  = first;
     tree_->nodes[parent].num_children = children.size();
-    auto agreed                       = detail::agreement{};
+    auto agreed                       = detail::negotiation_result{};
     auto unnamed                      = column_metadata{};
     auto const& schema                = *tree_->nodes[parent].schema;
     auto const in_list                = has_offsets_alone(tree_->nodes[parent].step.layout);

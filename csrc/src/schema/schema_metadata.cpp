@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nanoarrow_errors.hpp"
-#include "schema/wishes.hpp"
+#include "schema/requested_types.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 
@@ -57,10 +57,10 @@ void append_if(key_value_metadata& target, key_value_metadata const& source, boo
 bool has_extension(key_value_metadata const& metadata)
 { return std::any_of(metadata.begin(), metadata.end(), is_extension); }
 
-void set_agreed_metadata(ArrowSchema& schema,
-                         key_value_metadata const& own,
-                         ArrowSchema const* wanted,
-                         agreement const& agreed)
+void set_negotiated_metadata(ArrowSchema& schema,
+                             key_value_metadata const& own,
+                             ArrowSchema const* wanted,
+                             negotiation_result const& agreed)
 {
   auto const asked = wanted == nullptr ? key_value_metadata{} : unpacked(wanted->metadata);
   auto const keep  = agreed.kept && !agreed.changed;

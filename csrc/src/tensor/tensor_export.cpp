@@ -3,7 +3,7 @@
 #include "arrays/foreign_array.hpp"
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "cuda/location/device_guard.hpp"
 #include "import/column_importer.hpp"
 #include "tensor/element_type.hpp"
@@ -75,7 +75,7 @@ class tensor_reader {
   tensor_reader(ArrowDeviceArray const& array,
                 cuda::stream_ref stream,
                 rmm::device_async_resource_ref mr)
-    : array_{array}, where_{is_host(location_of(array)), stream, mr}
+    : array_{array}, exec_{is_host(location_of(array)), stream, mr}
   {
   }
 
@@ -125,8 +125,8 @@ class tensor_reader {
     if (size == 0 || !detail::has_mask(array)) { return; }
     auto nulls = array.null_count;
     if (nulls < 0 || size != array.length) {
-      if (!where_.host) { wait_on(where_.stream, array_); }
-      nulls = detail::count_nulls({array.buffers[0], array.offset + begin, size}, where_);
+      if (!exec_.host) { wait_on(exec_.stream, array_); }
+      nulls = detail::count_nulls({array.buffers[0], array.offset + begin, size}, exec_);
     }
     if (nulls > 0) {
       throw cudf::data_type_error{prefix(schema, is_field) + std::to_string(nulls) +
@@ -135,7 +135,7 @@ class tensor_reader {
   }
 
   ArrowDeviceArray const& array_;
-  detail::placement where_;
+  detail::execution exec_;
 };
 
 tensor_view view_of(std::vector<number_column> const& columns,

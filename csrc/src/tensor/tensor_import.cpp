@@ -2,7 +2,7 @@
 #include "arrays/array_tree.hpp"
 #include "base/nvtx.hpp"
 #include "base/structure.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "cuda/location/device_guard.hpp"
 #include "tensor/element_type.hpp"
 
@@ -258,7 +258,7 @@ void restore_bools(imported_column& column)
 
 imported_table gather_columns(imported_column const& whole,
                               column_layout const& layout,
-                              detail::placement const& where)
+                              detail::execution const& exec)
 {
   auto const values = whole.view();
   auto result       = imported_table{{}, static_cast<cudf::size_type>(layout.rows)};
@@ -268,12 +268,12 @@ imported_table gather_columns(imported_column const& whole,
                                                static_cast<cudf::size_type>(begin),
                                                result.num_rows,
                                                static_cast<cudf::size_type>(layout.row_stride)},
-                                              where);
+                                              exec);
     result.columns.push_back(
       {std::make_unique<cudf::column>(values.type(),
                                       result.num_rows,
                                       std::move(data),
-                                      rmm::device_buffer{0, where.stream, where.mr},
+                                      rmm::device_buffer{0, exec.stream, exec.mr},
                                       0),
        0,
        result.num_rows});
@@ -308,8 +308,8 @@ imported_table import_columns(tensor_view const& tensor,
   }
   auto memory      = array.whole();
   auto const whole = from_arrow_device_column(schema.column(), memory.get(), options, stream, mr);
-  auto const where = detail::placement{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
-  return gather_columns(whole, layout, where);
+  auto const exec  = detail::execution{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
+  return gather_columns(whole, layout, exec);
 }
 
 }  // namespace

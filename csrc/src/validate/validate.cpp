@@ -3,7 +3,7 @@
 
 #include "base/parsed_type.hpp"
 #include "base/structure.hpp"
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf/types.hpp>
 

@@ -3,8 +3,8 @@
 
 #include "base/nanoarrow_errors.hpp"
 #include "base/utf8.hpp"
-#include "compute/convert_views.hpp"
 #include "compute/host_access.hpp"
+#include "compute/views.hpp"
 #include "validate/validate.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/convert.hpp"
+#include "compute/host/buffers.hpp"
+
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
@@ -15,7 +16,7 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 using detail::bit_range;
-using detail::placement;
+using detail::execution;
 
 std::uint8_t byte_at(rmm::device_buffer const& buffer, std::int64_t index)
 { return static_cast<std::uint8_t const*>(buffer.data())[index]; }

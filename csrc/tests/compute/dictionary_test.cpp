@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/convert_dictionary.hpp"
+#include "compute/dictionary.hpp"
+
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/gather.hpp"
+
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"

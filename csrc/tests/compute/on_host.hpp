@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "testing/columns.hpp"
 
 namespace cudf_arrow_bridge::test {
 
 /// Operands and results in host memory.
-inline detail::placement on_host() { return {true, stream(), host_memory_resource()}; }
+inline detail::execution on_host() { return {true, stream(), host_memory_resource()}; }
 
 }  // namespace cudf_arrow_bridge::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/convert_views.hpp"
+#include "compute/views.hpp"
+
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"

@@ -3,7 +3,7 @@
 /// Results of conversions that the simulated device makes when their turn comes.
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 #include "sim/kernels.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -19,24 +19,24 @@
 
 namespace sim {
 
-using cudf_arrow_bridge::detail::placement;
+using cudf_arrow_bridge::detail::execution;
 
 /// Host memory, for the CPU's conversions to work in.
-inline placement on_host(cuda::stream_ref stream)
+inline execution on_host(cuda::stream_ref stream)
 { return {true, stream, cudf_arrow_bridge::host_memory_resource()}; }
 
 /**
  * @brief Allocates a result and has the stream fill it, late.
  *
  * @param size Bytes of the result; what the conversion doesn't fill becomes 0
- * @param where Where the result goes
+ * @param exec Where the result goes
  * @param convert Makes the same result in host memory
  */
 template <typename Convert>
-rmm::device_buffer fill_later(std::size_t size, placement const& where, Convert convert)
+rmm::device_buffer fill_later(std::size_t size, execution const& exec, Convert convert)
 {
-  auto result = rmm::device_buffer{size, where.stream, where.mr};
-  enqueue(where.stream.get(), [target = result.data(), size, stream = where.stream, convert] {
+  auto result = rmm::device_buffer{size, exec.stream, exec.mr};
+  enqueue(exec.stream.get(), [target = result.data(), size, stream = exec.stream, convert] {
     auto const made = convert(on_host(stream));
     auto const part = std::min(size, made.size());
     if (part > 0) { std::memcpy(target, made.data(), part); }
@@ -47,18 +47,18 @@ rmm::device_buffer fill_later(std::size_t size, placement const& where, Convert 
 
 /// Has the stream make something whose size nobody knows before, and waits for it.
 template <typename Convert>
-auto wait_for(placement const& where, Convert convert)
+auto wait_for(execution const& exec, Convert convert)
 {
-  auto made  = std::optional<decltype(convert(where))>{};
+  auto made  = std::optional<decltype(convert(exec))>{};
   auto error = std::exception_ptr{};
-  enqueue(where.stream.get(), [&, stream = where.stream] {
+  enqueue(exec.stream.get(), [&, stream = exec.stream] {
     try {
       made.emplace(convert(on_host(stream)));
     } catch (...) {
       error = std::current_exception();
     }
   });
-  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   if (error) { std::rethrow_exception(error); }
   return std::move(*made);
 }

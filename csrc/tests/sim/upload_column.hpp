@@ -12,28 +12,28 @@
 namespace sim {
 
 /// A buffer of the simulated device with what a buffer of host memory holds.
-inline rmm::device_buffer upload(rmm::device_buffer&& made, placement const& where)
+inline rmm::device_buffer upload(rmm::device_buffer&& made, execution const& exec)
 {
   auto const size   = made.size();
   auto const source = std::make_shared<rmm::device_buffer>(std::move(made));
   return fill_later(
-    size, where, [source](placement const& /*on_host*/) { return std::move(*source); });
+    size, exec, [source](execution const& /*on_host*/) { return std::move(*source); });
 }
 
 /// A column of the simulated device like one of host memory.
 inline std::unique_ptr<cudf::column> upload(std::unique_ptr<cudf::column> made,
-                                            placement const& where)
+                                            execution const& exec)
 {
   auto const type       = made->type();
   auto const size       = made->size();
   auto const null_count = made->null_count();
   auto contents         = made->release();
   auto children         = std::vector<std::unique_ptr<cudf::column>>{};
-  for (auto& child : contents.children) { children.push_back(upload(std::move(child), where)); }
+  for (auto& child : contents.children) { children.push_back(upload(std::move(child), exec)); }
   return std::make_unique<cudf::column>(type,
                                         size,
-                                        upload(std::move(*contents.data), where),
-                                        upload(std::move(*contents.null_mask), where),
+                                        upload(std::move(*contents.data), exec),
+                                        upload(std::move(*contents.null_mask), exec),
                                         null_count,
                                         std::move(children));
 }

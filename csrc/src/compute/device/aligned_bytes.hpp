@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <rmm/device_buffer.hpp>
 
@@ -13,16 +13,13 @@ namespace cudf_arrow_bridge::detail {
 /// Device memory, copied only if a kernel could not read it at its address.
 class aligned_bytes {
  public:
-  aligned_bytes(void const* bytes,
-                std::int64_t size,
-                std::int64_t alignment,
-                placement const& where)
-    : copy_{0, where.stream, where.mr}, first_{bytes}
+  aligned_bytes(void const* bytes, std::int64_t size, std::int64_t alignment, execution const& exec)
+    : copy_{0, exec.stream, exec.mr}, first_{bytes}
   {
     if (reinterpret_cast<std::uintptr_t>(bytes) % static_cast<std::uintptr_t>(alignment) == 0) {
       return;
     }
-    copy_  = copy_bytes(bytes, size, where);
+    copy_  = copy_bytes(bytes, size, exec);
     first_ = copy_.data();
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/device/convert.hpp"
+#include "compute/device/buffers.hpp"
 
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/mask_words.hpp"
@@ -50,7 +50,7 @@ struct joined_masks {
 };
 
 /// As many ranges, the first ones, as have few enough bits for libcudf to number.
-joined_masks join(std::span<bit_range const> ranges, placement const& where)
+joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 {
   constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
   constexpr auto most = std::int64_t{std::numeric_limits<cudf::size_type>::max()} / 8;
@@ -72,13 +72,13 @@ joined_masks join(std::span<bit_range const> ranges, placement const& where)
     copies.push_back({static_cast<std::byte const*>(bits) + begin / 8, size, needed});
     size += padded;
   }
-  auto result = device::zeros(size, where);
+  auto result = device::zeros(size, exec);
   for (auto const& [source, target, bytes] : copies) {
     RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(result.data()) + target,
                                  source,
                                  static_cast<std::size_t>(bytes),
                                  cudaMemcpyDefault,
-                                 where.stream.get()));
+                                 exec.stream.get()));
   }
   return {std::move(result), std::move(indices)};
 }
@@ -91,30 +91,30 @@ cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* d
 
 /// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
 template <typename T>
-std::unique_ptr<cudf::column> constant(T value, std::int64_t count, placement const& where)
+std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution const& exec)
 {
   // So few bytes CUDA stages before it returns.
-  auto const one  = rmm::device_buffer{&value, sizeof value, where.stream, where.mr};
+  auto const one  = rmm::device_buffer{&value, sizeof value, exec.stream, exec.mr};
   auto const view = flat_view(cudf::type_to_id<T>(), 1, one.data());
   auto result     = cudf::repeat(
-    cudf::table_view{{view}}, static_cast<cudf::size_type>(count), where.stream, where.mr);
+    cudf::table_view{{view}}, static_cast<cudf::size_type>(count), exec.stream, exec.mr);
   return std::move(result->release().front());
 }
 
 /// What `make` makes of each part of a range, side by side.
 template <typename Make>
-rmm::device_buffer join_parts(bit_range const& range, placement const& where, Make make)
+rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Make make)
 {
   auto const parts = mask_words_of(range);
   if (parts.size() == 1) { return make(parts.front()); }
   auto made = std::vector<rmm::device_buffer>{};
   auto size = std::size_t{0};
   for (auto const& part : parts) { size += made.emplace_back(make(part)).size(); }
-  auto result = rmm::device_buffer{size, where.stream, where.mr};
+  auto result = rmm::device_buffer{size, exec.stream, exec.mr};
   auto* next  = static_cast<std::byte*>(result.data());
   for (auto const& part : made) {
     RMM_CUDA_TRY(
-      cudaMemcpyAsync(next, part.data(), part.size(), cudaMemcpyDefault, where.stream.get()));
+      cudaMemcpyAsync(next, part.data(), part.size(), cudaMemcpyDefault, exec.stream.get()));
     next += part.size();
   }
   return result;
@@ -122,55 +122,54 @@ rmm::device_buffer join_parts(bit_range const& range, placement const& where, Ma
 
 }  // namespace
 
-rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
+rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  return join_parts(range, where, [&](mask_words const& mask) {
-    return take_data(
-      cudf::mask_to_bools(mask.words, mask.begin, mask.end(), where.stream, where.mr));
+  return join_parts(range, exec, [&](mask_words const& mask) {
+    return take_data(cudf::mask_to_bools(mask.words, mask.begin, mask.end(), exec.stream, exec.mr));
   });
 }
 
-rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
+rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
-  return join_parts(range, where, [&](mask_words const& mask) {
+  return join_parts(range, exec, [&](mask_words const& mask) {
     if (mask.begin > 0) {
-      return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), where.stream, where.mr);
+      return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), exec.stream, exec.mr);
     }
     // libcudf would copy whole blocks of 64 bytes, which the producer need not have.
     return put_into_zeros(
-      mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), where);
+      mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), exec);
   });
 }
 
-cudf::size_type count_nulls(bit_range const& range, placement const& where)
+cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};
   for (auto const& mask : mask_words_of(range)) {
-    count += cudf::null_count(mask.words, mask.begin, mask.end(), where.stream);
+    count += cudf::null_count(mask.words, mask.begin, mask.end(), exec.stream);
   }
   return count;
 }
 
-std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where)
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
 {
   // libcudf counts in any number of ranges of one mask at once, so the masks become one.
   auto result = std::vector<cudf::size_type>{};
   result.reserve(ranges.size());
   while (result.size() < ranges.size()) {
     auto const left   = ranges.subspan(result.size());
-    auto const joined = join(left, where);
+    auto const joined = join(left, exec);
     if (joined.indices.empty()) {
-      result.push_back(device::count_nulls(left.front(), where));
+      result.push_back(device::count_nulls(left.front(), exec));
       continue;
     }
     auto const counts = cudf::segmented_null_count(
-      static_cast<cudf::bitmask_type const*>(joined.bits.data()), joined.indices, where.stream);
+      static_cast<cudf::bitmask_type const*>(joined.bits.data()), joined.indices, exec.stream);
     result.insert(result.end(), counts.begin(), counts.end());
   }
   return result;
 }
 
-bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
+bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
 {
   using words  = cudf::host_span<cudf::bitmask_type const* const>;
   using begins = cudf::host_span<cudf::size_type const>;
@@ -184,24 +183,24 @@ bool nulls_within(bit_range const& inner, bit_range const& outer, placement cons
     both += cudf::bitmask_and(words{masks.data(), masks.size()},
                               begins{first.data(), first.size()},
                               left.size,
-                              where.stream,
-                              where.mr)
+                              exec.stream,
+                              exec.mr)
               .second;
   }
-  return both == device::count_nulls(outer, where);
+  return both == device::count_nulls(outer, exec);
 }
 
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
                                cudf::type_id to,
-                               placement const& where)
+                               execution const& exec)
 {
   auto const view = flat_view(from, size, values);
-  return take_data(cudf::cast(view, cudf::data_type{to}, where.stream, where.mr));
+  return take_data(cudf::cast(view, cudf::data_type{to}, exec.stream, exec.mr));
 }
 
-rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
   static auto const every_half = [] {
     auto result = std::array<float, 65'536>{};
@@ -211,37 +210,37 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
     return result;
   }();
   // The bits of a half say where its value is.
-  auto values = rmm::device_buffer{sizeof every_half, where.stream, where.mr};
-  host_upload{values.size(), where.stream}.copy(values.data(), every_half.data(), values.size());
+  auto values = rmm::device_buffer{sizeof every_half, exec.stream, exec.mr};
+  host_upload{values.size(), exec.stream}.copy(values.data(), every_half.data(), values.size());
   auto const table = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());
   auto gathered    = cudf::gather(cudf::table_view{{table}},
                                   flat_view(cudf::type_id::UINT16, size, halves),
                                   cudf::out_of_bounds_policy::DONT_CHECK,
-                                  where.stream,
-                                  where.mr);
+                                  exec.stream,
+                                  exec.mr);
   return take_data(std::move(gathered->release().front()));
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
 {
   auto const index = [&](cudf::size_type value) {
-    return cudf::numeric_scalar<cudf::size_type>{value, true, where.stream, where.mr};
+    return cudf::numeric_scalar<cudf::size_type>{value, true, exec.stream, exec.mr};
   };
   auto const map =
-    cudf::sequence(range.size, index(range.begin), index(range.stride), where.stream, where.mr);
+    cudf::sequence(range.size, index(range.begin), index(range.stride), exec.stream, exec.mr);
   auto gathered = cudf::gather(cudf::table_view{{range.values}},
                                map->view(),
                                cudf::out_of_bounds_policy::DONT_CHECK,
                                cudf::negative_index_policy::NOT_ALLOWED,
-                               where.stream,
-                               where.mr);
+                               exec.stream,
+                               exec.mr);
   return take_data(std::move(gathered->release().front()));
 }
 
-rmm::device_buffer zeros(std::int64_t size, placement const& where)
+rmm::device_buffer zeros(std::int64_t size, execution const& exec)
 {
-  auto result = rmm::device_buffer{static_cast<std::size_t>(size), where.stream, where.mr};
-  RMM_CUDA_TRY(cudaMemsetAsync(result.data(), 0, result.size(), where.stream.get()));
+  auto result = rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr};
+  RMM_CUDA_TRY(cudaMemsetAsync(result.data(), 0, result.size(), exec.stream.get()));
   return result;
 }
 
@@ -249,37 +248,37 @@ rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,
                            cudf::column_view const& right,
                            cudf::type_id to,
-                           placement const& where)
+                           execution const& exec)
 {
   return take_data(
-    cudf::binary_operation(left, right, operation, cudf::data_type{to}, where.stream, where.mr));
+    cudf::binary_operation(left, right, operation, cudf::data_type{to}, exec.stream, exec.mr));
 }
 
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
                                   cudf::type_id to,
-                                  placement const& where)
+                                  execution const& exec)
 {
   auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
-  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, where};
+  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
   auto const view   = flat_view(offsets.type, offsets.count, copied.data());
   auto const result = cudf::data_type{to};
-  if (base == 0) { return take_data(cudf::cast(view, result, where.stream, where.mr)); }
+  if (base == 0) { return take_data(cudf::cast(view, result, exec.stream, exec.mr)); }
   auto const bases = offsets.type == cudf::type_id::INT64
-                       ? constant(base, offsets.count, where)
-                       : constant(static_cast<std::int32_t>(base), offsets.count, where);
-  return combine(cudf::binary_operator::SUB, view, bases->view(), to, where);
+                       ? constant(base, offsets.count, exec)
+                       : constant(static_cast<std::int32_t>(base), offsets.count, exec);
+  return combine(cudf::binary_operator::SUB, view, bases->view(), to, exec);
 }
 
-rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
-  auto const steps = constant(step, count, where);
+  auto const steps = constant(step, count, exec);
   return take_data(cudf::scan(steps->view(),
                               *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
                               cudf::scan_type::EXCLUSIVE,
                               cudf::null_policy::EXCLUDE,
-                              where.stream,
-                              where.mr));
+                              exec.stream,
+                              exec.mr));
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

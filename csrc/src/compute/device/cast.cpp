@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/device/recast.hpp"
+#include "compute/device/cast.hpp"
 
-#include "compute/device/convert.hpp"
+#include "compute/device/buffers.hpp"
 
 #include <cudf/aggregation.hpp>
 #include <cudf/binaryop.hpp>
@@ -32,26 +32,26 @@ cudf::column_view as_type(cudf::column_view const& column, cudf::data_type type)
 }  // namespace
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
+                                                execution const& exec)
 {
   return cudf::dictionary::encode(
-    column, cudf::data_type{cudf::type_id::INT32}, where.stream, where.mr);
+    column, cudf::data_type{cudf::type_id::INT32}, exec.stream, exec.mr);
 }
 
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
-                                          placement const& where)
-{ return cudf::cast(column, type, where.stream, where.mr); }
+                                          execution const& exec)
+{ return cudf::cast(column, type, exec.stream, exec.mr); }
 
-value_range range_of(cudf::column_view const& column, placement const& where)
+value_range range_of(cudf::column_view const& column, execution const& exec)
 {
   auto const range = [&]<typename T>(cudf::data_type type) {
-    auto const [least, greatest] = cudf::minmax(as_type(column, type), where.stream, where.mr);
-    if (!least->is_valid(where.stream)) { return value_range{false, 0, 0}; }
+    auto const [least, greatest] = cudf::minmax(as_type(column, type), exec.stream, exec.mr);
+    if (!least->is_valid(exec.stream)) { return value_range{false, 0, 0}; }
     using scalar = cudf::scalar_type_t<T>;
     return value_range{true,
-                       static_cast<scalar const&>(*least).value(where.stream),
-                       static_cast<scalar const&>(*greatest).value(where.stream)};
+                       static_cast<scalar const&>(*least).value(exec.stream),
+                       static_cast<scalar const&>(*greatest).value(exec.stream)};
   };
   if (column.is_empty()) { return {false, 0, 0}; }
   switch (cudf::size_of(column.type())) {
@@ -61,46 +61,46 @@ value_range range_of(cudf::column_view const& column, placement const& where)
   }
 }
 
-bool has_whole_days(cudf::column_view const& column, placement const& where)
+bool has_whole_days(cudf::column_view const& column, execution const& exec)
 {
   auto const days =
-    cudf::cast(column, cudf::data_type{cudf::type_id::TIMESTAMP_DAYS}, where.stream, where.mr);
-  auto const rounded = cudf::cast(days->view(), column.type(), where.stream, where.mr);
+    cudf::cast(column, cudf::data_type{cudf::type_id::TIMESTAMP_DAYS}, exec.stream, exec.mr);
+  auto const rounded = cudf::cast(days->view(), column.type(), exec.stream, exec.mr);
   auto const boolean = cudf::data_type{cudf::type_id::BOOL8};
   auto const equal   = cudf::binary_operation(
-    column, rounded->view(), cudf::binary_operator::EQUAL, boolean, where.stream, where.mr);
+    column, rounded->view(), cudf::binary_operator::EQUAL, boolean, exec.stream, exec.mr);
   auto const all = cudf::reduce(equal->view(),
                                 *cudf::make_all_aggregation<cudf::reduce_aggregation>(),
                                 boolean,
-                                where.stream,
-                                where.mr);
+                                exec.stream,
+                                exec.mr);
   // Of no valid row, the answer is null.
-  return !all->is_valid(where.stream) ||
-         static_cast<cudf::numeric_scalar<bool> const&>(*all).value(where.stream);
+  return !all->is_valid(exec.stream) ||
+         static_cast<cudf::numeric_scalar<bool> const&>(*all).value(exec.stream);
 }
 
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, placement const& where)
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
 {
   auto const counts =
-    cudf::lists::count_elements(cudf::lists_column_view{column}, where.stream, where.mr);
-  auto const range = device::range_of(counts->view(), where);
+    cudf::lists::count_elements(cudf::lists_column_view{column}, exec.stream, exec.mr);
+  auto const range = device::range_of(counts->view(), exec);
   return !range.any || (range.least == size && range.greatest == size);
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
-                             placement const& where)
+                             execution const& exec)
 {
   auto const filler = cudf::list_scalar{cudf::column{cudf::data_type{cudf::type_id::UINT8},
                                                      size,
-                                                     device::zeros(size, where),
-                                                     rmm::device_buffer{0, where.stream, where.mr},
+                                                     device::zeros(size, exec),
+                                                     rmm::device_buffer{0, exec.stream, exec.mr},
                                                      0},
                                         true,
-                                        where.stream,
-                                        where.mr};
-  auto const valid  = cudf::is_valid(column, where.stream, where.mr);
-  auto padded       = cudf::copy_if_else(column, filler, valid->view(), where.stream, where.mr);
+                                        exec.stream,
+                                        exec.mr};
+  auto const valid  = cudf::is_valid(column, exec.stream, exec.mr);
+  auto padded       = cudf::copy_if_else(column, filler, valid->view(), exec.stream, exec.mr);
   auto contents     = padded->release();
   auto& elements    = contents.children[cudf::lists_column_view::child_column_index];
   return std::move(*elements->release().data);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/recast.hpp"
+#include "compute/cast.hpp"
 
-/// The operations of compute/recast.hpp on device memory, enqueued on the placement's stream.
+/// The operations of compute/cast.hpp on device memory, enqueued on the execution's stream.
 namespace cudf_arrow_bridge::detail::device {
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                placement const& where);
+                                                execution const& exec);
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
-                                          placement const& where);
-value_range range_of(cudf::column_view const& column, placement const& where);
-bool has_whole_days(cudf::column_view const& column, placement const& where);
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, placement const& where);
+                                          execution const& exec);
+value_range range_of(cudf::column_view const& column, execution const& exec);
+bool has_whole_days(cudf::column_view const& column, execution const& exec);
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec);
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
-                             placement const& where);
+                             execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail::device

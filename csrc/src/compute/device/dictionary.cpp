@@ -3,7 +3,7 @@
 #include <variant>  // before libcudf's headers, some of which use it without including it
 // clang-format on
 
-#include "compute/convert_dictionary.hpp"
+#include "compute/dictionary.hpp"
 
 #include "base/child_column.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 /// libcudf's decoding forgets the nulls among a dictionary's values.
 std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
                                             cudf::dictionary_column_view const& dictionary,
-                                            placement const& where)
+                                            execution const& exec)
 {
   auto const indices = dictionary.indices();
   // A gather map has no nulls: what lies under them is taken for what it is, and masked afterwards.
@@ -35,12 +35,12 @@ std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
   auto rows  = cudf::gather(cudf::table_view{{dictionary.keys()}},
                             map,
                             cudf::out_of_bounds_policy::NULLIFY,
-                            where.stream,
-                            where.mr)
+                            exec.stream,
+                            exec.mr)
                  ->release();
   auto taken = std::move(rows.front());
   auto [mask, null_count] =
-    cudf::bitmask_and(cudf::table_view{{taken->view(), column}}, where.stream, where.mr);
+    cudf::bitmask_and(cudf::table_view{{taken->view(), column}}, exec.stream, exec.mr);
   taken->set_null_mask(std::move(mask), null_count);
   return taken;
 }
@@ -50,27 +50,27 @@ std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
-                                placement const& where)
+                                execution const& exec)
 {
   // Each key's new number, null where the key is.
   auto const int32 = cudf::data_type{cudf::type_id::INT32};
-  auto const valid = cudf::is_valid(keys, where.stream, where.mr);
-  auto const ones  = cudf::cast(valid->view(), int32, where.stream, where.mr);
+  auto const valid = cudf::is_valid(keys, exec.stream, exec.mr);
+  auto const ones  = cudf::cast(valid->view(), int32, exec.stream, exec.mr);
   auto ranks       = cudf::scan(ones->view(),
                                 *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
                                 cudf::scan_type::EXCLUSIVE,
                                 cudf::null_policy::EXCLUDE,
-                                where.stream,
-                                where.mr);
-  ranks->set_null_mask(cudf::copy_bitmask(keys, where.stream, where.mr), keys.null_count());
+                                exec.stream,
+                                exec.mr);
+  ranks->set_null_mask(cudf::copy_bitmask(keys, exec.stream, exec.mr), keys.null_count());
 
   // Under null rows lies anything, so what is out of bounds must not be followed.
   auto taken      = cudf::gather(cudf::table_view{{ranks->view()}},
                                  indices,
                                  cudf::out_of_bounds_policy::NULLIFY,
                                  cudf::negative_index_policy::NOT_ALLOWED,
-                                 where.stream,
-                                 where.mr)
+                                 exec.stream,
+                                 exec.mr)
                       ->release();
   auto& numbers   = *taken.front();
   auto const rows = cudf::column_view{indices.type(),
@@ -80,23 +80,23 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                       mask.null_count,
                                       indices.offset()};
   auto [bits, nulls] =
-    cudf::bitmask_and(cudf::table_view{{numbers.view(), rows}}, where.stream, where.mr);
-  numbers.set_null_mask(rmm::device_buffer{0, where.stream, where.mr}, 0);
+    cudf::bitmask_and(cudf::table_view{{numbers.view(), rows}}, exec.stream, exec.mr);
+  numbers.set_null_mask(rmm::device_buffer{0, exec.stream, exec.mr}, 0);
   return {
-    cudf::cast(numbers.view(), indices.type(), where.stream, where.mr),
+    cudf::cast(numbers.view(), indices.type(), exec.stream, exec.mr),
     std::move(
-      cudf::drop_nulls(cudf::table_view{{keys}}, {0}, where.stream, where.mr)->release().front()),
+      cudf::drop_nulls(cudf::table_view{{keys}}, {0}, exec.stream, exec.mr)->release().front()),
     std::move(bits),
     nulls};
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
-                                                placement const& where)
+                                                execution const& exec)
 {
   if (dictionary.is_empty()) { return cudf::empty_like(child_of(dictionary, 1)); }
   auto const view = cudf::dictionary_column_view{dictionary};
-  return view.keys().has_nulls() ? gather_values(dictionary, view, where)
-                                 : cudf::dictionary::decode(view, where.stream, where.mr);
+  return view.keys().has_nulls() ? gather_values(dictionary, view, exec)
+                                 : cudf::dictionary::decode(view, exec.stream, exec.mr);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

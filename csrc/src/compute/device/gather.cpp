@@ -14,10 +14,10 @@ namespace cudf_arrow_bridge::detail::device {
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,
-                                          placement const& where)
+                                          execution const& exec)
 {
   if (source.type().id() == cudf::type_id::EMPTY) {
-    auto const none = [&] { return rmm::device_buffer{0, where.stream, where.mr}; };
+    auto const none = [&] { return rmm::device_buffer{0, exec.stream, exec.mr}; };
     return std::make_unique<cudf::column>(source.type(), map.size(), none(), none(), map.size());
   }
   if (has_null_column(source)) {
@@ -29,8 +29,8 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                            map,
                            cudf::out_of_bounds_policy::DONT_CHECK,
                            cudf::negative_index_policy::NOT_ALLOWED,
-                           where.stream,
-                           where.mr);
+                           exec.stream,
+                           exec.mr);
   return std::move(rows->release().front());
 }
 

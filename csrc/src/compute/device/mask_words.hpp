@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/convert.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf/types.hpp>
 

@@ -13,23 +13,23 @@ namespace cudf_arrow_bridge::detail::device {
 
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
-                                       placement const& where)
+                                       execution const& exec)
 {
   auto const is_nullable = child.null_mask() != nullptr;
   auto const masks       = std::array{parent.null_mask(), child.null_mask()};
   auto const begins      = std::array<cudf::size_type, 2>{};
   auto const count       = std::size_t{is_nullable ? 2U : 1U};
   auto [mask, nulls]     = cudf::bitmask_and(
-    {masks.data(), count}, {begins.data(), count}, child.size(), where.stream, where.mr);
+    {masks.data(), count}, {begins.data(), count}, child.size(), exec.stream, exec.mr);
   if (is_nullable && nulls == child.null_count()) { return std::nullopt; }
   return counted_mask{std::move(mask), nulls};
 }
 
-bool has_nonempty_nulls(cudf::column_view const& column, placement const& where)
+bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
 {
   // Of this column alone: those below have a turn of their own.
   if (column.type().id() != cudf::type_id::LIST) {
-    return cudf::has_nonempty_nulls(column, where.stream);
+    return cudf::has_nonempty_nulls(column, exec.stream);
   }
   auto const offsets = child_of(column, 0);
   auto const elements =
@@ -41,10 +41,10 @@ bool has_nonempty_nulls(cudf::column_view const& column, placement const& where)
                                        column.null_count(),
                                        0,
                                        {offsets, elements}};
-  return cudf::has_nonempty_nulls(lists, where.stream);
+  return cudf::has_nonempty_nulls(lists, exec.stream);
 }
 
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where)
-{ return cudf::purge_nonempty_nulls(column, where.stream, where.mr); }
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
+{ return cudf::purge_nonempty_nulls(column, exec.stream, exec.mr); }
 
 }  // namespace cudf_arrow_bridge::detail::device

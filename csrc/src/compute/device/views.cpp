@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/convert_views.hpp"
+#include "compute/views.hpp"
 
 #include "compute/device/aligned_bytes.hpp"
 #include "cuda/transfer/read_back.hpp"
@@ -42,11 +42,10 @@ using cudf::type_id;
 class aligned_values {
  public:
   aligned_values(
-    type_id type, void const* values, std::int64_t begin, size_type size, placement const& where)
+    type_id type, void const* values, std::int64_t begin, size_type size, execution const& exec)
     : type_{type},
       size_{size},
-      bytes_{
-        static_cast<std::byte const*>(values) + begin * width(), size * width(), width(), where}
+      bytes_{static_cast<std::byte const*>(values) + begin * width(), size * width(), width(), exec}
   {
   }
 
@@ -69,13 +68,13 @@ void keep_schema(ArrowSchema* /*self*/) {}
 void keep_array(ArrowArray* /*self*/) {}
 
 /// Positions and sizes of lists, of either width, as INT32.
-std::unique_ptr<cudf::column> narrow(cudf::column_view const& values, placement const& where)
-{ return cudf::cast(values, cudf::data_type{type_id::INT32}, where.stream, where.mr); }
+std::unique_ptr<cudf::column> narrow(cudf::column_view const& values, execution const& exec)
+{ return cudf::cast(values, cudf::data_type{type_id::INT32}, exec.stream, exec.mr); }
 
-std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, placement const& where)
+std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, execution const& exec)
 {
   auto const make = [&]<typename T>(T number) -> std::unique_ptr<cudf::scalar> {
-    return std::make_unique<cudf::numeric_scalar<T>>(number, true, where.stream, where.mr);
+    return std::make_unique<cudf::numeric_scalar<T>>(number, true, exec.stream, exec.mr);
   };
   switch (type) {
     case type_id::INT16: return make(static_cast<std::int16_t>(value));
@@ -86,7 +85,7 @@ std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, placem
 
 }  // namespace
 
-string_buffers strings_from_views(view_rows const& rows, placement const& where)
+string_buffers strings_from_views(view_rows const& rows, execution const& exec)
 {
   // libcudf reads views in a kernel of its import alone. It is given rows from the first on, as it
   // would cut a larger offset short, and reads no size of a data buffer.
@@ -94,7 +93,7 @@ string_buffers strings_from_views(view_rows const& rows, placement const& where)
   auto const views = aligned_bytes{static_cast<std::byte const*>(rows.views) + rows.begin * width,
                                    rows.size * width,
                                    alignof(ArrowBinaryView),
-                                   where};
+                                   exec};
   auto buffers     = std::vector<void const*>{rows.mask.bits, views.data()};
   buffers.insert(buffers.end(), rows.data.begin(), rows.data.end());
   buffers.push_back(rows.data_sizes);
@@ -112,14 +111,14 @@ string_buffers strings_from_views(view_rows const& rows, placement const& where)
   RMM_CUDA_TRY(cudaGetDevice(&device));
   array.device_id = device;
 
-  auto made     = cudf::from_arrow_device_column(&schema, &array, where.stream, where.mr);
+  auto made     = cudf::from_arrow_device_column(&schema, &array, exec.stream, exec.mr);
   auto contents = made.get_deleter().owned_mem_.front()->release();
   return {std::move(*contents.data), std::move(contents.children.front())};
 }
 
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
   if (rows.num_elements >= std::numeric_limits<size_type>::max()) {
     fail<std::overflow_error>(path,
@@ -128,15 +127,15 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 "stream of smaller arrays");
   }
   auto const type    = rows.width == 4 ? type_id::INT32 : type_id::INT64;
-  auto const offsets = aligned_values{type, rows.offsets, rows.begin, rows.size, where};
-  auto const sizes   = aligned_values{type, rows.sizes, rows.begin, rows.size, where};
-  auto counts        = narrow(sizes.view(rows.mask), where);
+  auto const offsets = aligned_values{type, rows.offsets, rows.begin, rows.size, exec};
+  auto const sizes   = aligned_values{type, rows.sizes, rows.begin, rows.size, exec};
+  auto counts        = narrow(sizes.view(rows.mask), exec);
   if (rows.mask.null_count > 0) {
     counts = cudf::replace_nulls(
-      counts->view(), *scalar_of(type_id::INT32, 0, where), where.stream, where.mr);
+      counts->view(), *scalar_of(type_id::INT32, 0, exec), exec.stream, exec.mr);
   }
-  auto const starts = narrow(offsets.view(), where);
-  auto lists        = cudf::lists::sequences(starts->view(), counts->view(), where.stream, where.mr)
+  auto const starts = narrow(offsets.view(), exec);
+  auto lists        = cudf::lists::sequences(starts->view(), counts->view(), exec.stream, exec.mr)
                         ->release()
                         .children;
   return {std::move(lists[0]), std::move(lists[1]), 0, rows.num_elements};
@@ -144,7 +143,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
 
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
-                                           placement const& where)
+                                           execution const& exec)
 {
   auto const type = rows.width == 2   ? type_id::INT16
                     : rows.width == 4 ? type_id::INT32
@@ -153,22 +152,22 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   auto const last =
     read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
                  rows.width,
-                 where.stream);
+                 exec.stream);
   if (last < rows.begin + rows.size) {
     fail_invalid(path,
                  "a last run end of " + std::to_string(last) + " found, at least " +
                    std::to_string(rows.begin + rows.size) + " expected");
   }
-  auto const ends      = aligned_values{type, rows.ends, 0, runs, where};
-  auto const first     = scalar_of(type, rows.begin, where);
-  auto const positions = cudf::sequence(rows.size, *first, where.stream, where.mr);
+  auto const ends      = aligned_values{type, rows.ends, 0, runs, exec};
+  auto const first     = scalar_of(type, rows.begin, exec);
+  auto const positions = cudf::sequence(rows.size, *first, exec.stream, exec.mr);
   // A row belongs to the first run that ends behind it.
   return cudf::upper_bound(cudf::table_view{{ends.view()}},
                            cudf::table_view{{positions->view()}},
                            {cudf::order::ASCENDING},
                            {cudf::null_order::AFTER},
-                           where.stream,
-                           where.mr);
+                           exec.stream,
+                           exec.mr);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/convert.hpp"
+#include "compute/host/buffers.hpp"
 
 #include "compute/halves.hpp"
 #include "compute/host_access.hpp"
@@ -18,13 +18,13 @@ namespace {
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
 
 /// Whole blocks, as libcudf allocates and copies masks, and as Arrow recommends.
-rmm::device_buffer allocate_bits(std::int64_t bits, placement const& where)
-{ return host::zeros(padded_mask_size(bits), where); }
+rmm::device_buffer allocate_bits(std::int64_t bits, execution const& exec)
+{ return host::zeros(padded_mask_size(bits), exec); }
 
 template <typename T>
-rmm::device_buffer gather(stride_range const& range, placement const& where)
+rmm::device_buffer gather(stride_range const& range, execution const& exec)
 {
-  auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, where);
+  auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, exec);
   auto const* values = range.values.head<void>();
   auto index         = std::int64_t{range.values.offset()} + range.begin;
   for (auto& target : values_of<T>(result)) {
@@ -35,12 +35,9 @@ rmm::device_buffer gather(stride_range const& range, placement const& where)
 }
 
 template <typename From, typename To>
-rmm::device_buffer scale(void const* values,
-                         cudf::size_type size,
-                         To factor,
-                         placement const& where)
+rmm::device_buffer scale(void const* values, cudf::size_type size, To factor, execution const& exec)
 {
-  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, where);
+  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, exec);
   auto row    = std::int64_t{0};
   for (auto& out : values_of<To>(result)) {
     out = static_cast<To>(static_cast<To>(load<From>(values, row++)) * factor);
@@ -68,9 +65,9 @@ rmm::device_buffer with_integer(cudf::type_id type, Use use)
 
 }  // namespace
 
-rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement const& where)
+rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
 {
-  auto result        = allocate_bits(size, where);
+  auto result        = allocate_bits(size, exec);
   auto const* source = static_cast<std::uint8_t const*>(bools);
   auto* bits         = static_cast<std::uint8_t*>(result.data());
   for (cudf::size_type i = 0; i < size; ++i) {
@@ -80,9 +77,9 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, placement
   return result;
 }
 
-rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
+rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  auto result      = allocate(range.size, where);
+  auto result      = allocate(range.size, exec);
   auto const* bits = static_cast<std::uint8_t const*>(range.bits);
   auto* bools      = static_cast<std::uint8_t*>(result.data());
   for (std::int64_t i = 0; i < range.size; ++i) {
@@ -91,9 +88,9 @@ rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
   return result;
 }
 
-rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
+rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
-  auto result        = allocate_bits(range.size, where);
+  auto result        = allocate_bits(range.size, exec);
   auto const* source = static_cast<std::uint8_t const*>(range.bits) + range.begin / 8;
   auto* target       = static_cast<std::uint8_t*>(result.data());
   auto const shift   = static_cast<unsigned>(range.begin % 8);
@@ -134,24 +131,24 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
                                cudf::type_id to,
-                               placement const& where)
+                               execution const& exec)
 {
   using cudf::type_id;
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
-    return scale<std::int32_t, std::int64_t>(values, size, 86'400, where);
+    return scale<std::int32_t, std::int64_t>(values, size, 86'400, exec);
   }
   auto const target =
     to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS ? type_id::INT64 : to;
   return with_integer(from, [&](auto source) {
     return with_integer(target, [&](auto wanted) {
-      return scale<decltype(source), decltype(wanted)>(values, size, 1, where);
+      return scale<decltype(source), decltype(wanted)>(values, size, 1, exec);
     });
   });
 }
 
-rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
-  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, where);
+  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, exec);
   auto* out   = static_cast<float*>(result.data());
   for (cudf::size_type i = 0; i < size; ++i) {
     out[i] = half_to_float(load<std::uint16_t>(halves, i));
@@ -159,26 +156,26 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placem
   return result;
 }
 
-rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, placement const& where)
+rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec)
 {
-  auto result = allocate(size, where);
+  auto result = allocate(size, exec);
   std::copy_n(static_cast<std::byte const*>(bytes), size, static_cast<std::byte*>(result.data()));
   return result;
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
 {
   switch (cudf::size_of(range.values.type())) {
-    case 1: return gather<std::uint8_t>(range, where);
-    case 2: return gather<std::uint16_t>(range, where);
-    case 4: return gather<std::uint32_t>(range, where);
-    default: return gather<std::uint64_t>(range, where);
+    case 1: return gather<std::uint8_t>(range, exec);
+    case 2: return gather<std::uint16_t>(range, exec);
+    case 4: return gather<std::uint32_t>(range, exec);
+    default: return gather<std::uint64_t>(range, exec);
   }
 }
 
-rmm::device_buffer zeros(std::int64_t size, placement const& where)
+rmm::device_buffer zeros(std::int64_t size, execution const& exec)
 {
-  auto result = allocate(size, where);
+  auto result = allocate(size, exec);
   std::fill_n(static_cast<std::byte*>(result.data()), size, std::byte{});
   return result;
 }
@@ -192,13 +189,13 @@ offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
                                   cudf::type_id to,
-                                  placement const& where)
+                                  execution const& exec)
 {
   return with_integer(offsets.type, [&](auto source) {
     return with_integer(to, [&](auto wanted) {
       using found  = decltype(source);
       using result = decltype(wanted);
-      auto rebased = allocate(offsets.count * std::int64_t{sizeof(result)}, where);
+      auto rebased = allocate(offsets.count * std::int64_t{sizeof(result)}, exec);
       auto index   = std::int64_t{0};
       for (auto& offset : values_of<result>(rebased)) {
         offset = static_cast<result>(load<found>(offsets.first, index++) - base);
@@ -208,9 +205,9 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
   });
 }
 
-rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
-  auto result = allocate(count * offset_bytes, where);
+  auto result = allocate(count * offset_bytes, exec);
   auto* out   = static_cast<std::int32_t*>(result.data());
   for (std::int64_t i = 0; i < count; ++i) { out[i] = static_cast<std::int32_t>(i * step); }
   return result;

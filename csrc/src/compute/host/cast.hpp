@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compute/recast.hpp"
+#include "compute/cast.hpp"
 
-/// The operations of compute/recast.hpp on host memory.
+/// The operations of compute/cast.hpp on host memory.
 namespace cudf_arrow_bridge::detail::host {
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                placement const& where);
+                                                execution const& exec);
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
-                                          placement const& where);
+                                          execution const& exec);
 value_range range_of(cudf::column_view const& column);
 bool has_whole_days(cudf::column_view const& column);
 bool has_lists_of(cudf::column_view const& column, cudf::size_type size);
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
-                             placement const& where);
+                             execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail::host

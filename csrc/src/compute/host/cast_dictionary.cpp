@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
-#include "compute/host/convert.hpp"
-#include "compute/host/recast.hpp"
+#include "compute/host/buffers.hpp"
+#include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <limits>
@@ -59,13 +59,13 @@ class row_bytes {
 template <typename T>
 std::unique_ptr<cudf::column> make_integers(cudf::type_id type,
                                             std::vector<T> const& values,
-                                            placement const& where)
+                                            execution const& exec)
 {
   auto const size = static_cast<std::int64_t>(values.size() * sizeof(T));
   return std::make_unique<cudf::column>(cudf::data_type{type},
                                         static_cast<cudf::size_type>(values.size()),
-                                        host::copy_bytes(values.data(), size, where),
-                                        rmm::device_buffer{0, where.stream, where.mr},
+                                        host::copy_bytes(values.data(), size, exec),
+                                        rmm::device_buffer{0, exec.stream, exec.mr},
                                         0);
 }
 
@@ -74,7 +74,7 @@ std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
                                         std::vector<value_bytes> const& entries,
                                         rmm::device_buffer&& mask,
                                         cudf::size_type null_count,
-                                        placement const& where)
+                                        execution const& exec)
 {
   auto size     = std::int64_t{0};
   auto offsets  = std::vector<std::int64_t>{0};
@@ -82,15 +82,15 @@ std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
   for (auto const& entry : entries) {
     offsets.push_back(size += static_cast<std::int64_t>(entry.size()));
   }
-  auto data = allocate(size, where);
+  auto data = allocate(size, exec);
   auto* out = static_cast<char*>(data.data());
   for (auto const& entry : entries) { out += entry.copy(out, entry.size()); }
   if (type.id() == cudf::type_id::STRING) {
     children.push_back(size > std::numeric_limits<std::int32_t>::max()
-                         ? make_integers(cudf::type_id::INT64, offsets, where)
+                         ? make_integers(cudf::type_id::INT64, offsets, exec)
                          : make_integers(cudf::type_id::INT32,
                                          std::vector<std::int32_t>(offsets.begin(), offsets.end()),
-                                         where));
+                                         exec));
   }
   return std::make_unique<cudf::column>(type,
                                         static_cast<cudf::size_type>(entries.size()),
@@ -103,7 +103,7 @@ std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
 }  // namespace
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
+                                                execution const& exec)
 {
   auto const rows = row_bytes{column};
   auto known      = std::unordered_map<value_bytes, std::int32_t>{};
@@ -116,15 +116,15 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
     indices[static_cast<std::size_t>(row)] = found->second;
   }
   auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(make_integers(cudf::type_id::INT32, indices, where));
+  children.push_back(make_integers(cudf::type_id::INT32, indices, exec));
   children.push_back(
-    make_rows(column.type(), keys, rmm::device_buffer{0, where.stream, where.mr}, 0, where));
+    make_rows(column.type(), keys, rmm::device_buffer{0, exec.stream, exec.mr}, 0, exec));
   auto mask = column.null_count() == 0
-                ? rmm::device_buffer{0, where.stream, where.mr}
-                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+                ? rmm::device_buffer{0, exec.stream, exec.mr}
+                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
   return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::DICTIONARY32},
                                         column.size(),
-                                        rmm::device_buffer{0, where.stream, where.mr},
+                                        rmm::device_buffer{0, exec.stream, exec.mr},
                                         std::move(mask),
                                         column.null_count(),
                                         std::move(children));

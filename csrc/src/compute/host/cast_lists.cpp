@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
-#include "compute/host/convert.hpp"
-#include "compute/host/recast.hpp"
+#include "compute/host/buffers.hpp"
+#include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
@@ -72,11 +72,11 @@ bool host::has_lists_of(cudf::column_view const& column, cudf::size_type size)
 
 rmm::device_buffer host::pad_lists(cudf::column_view const& column,
                                    cudf::size_type size,
-                                   placement const& where)
+                                   execution const& exec)
 {
   auto const lists  = list_rows{column};
   auto const* bytes = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
-  auto result       = host::zeros(std::int64_t{column.size()} * size, where);
+  auto result       = host::zeros(std::int64_t{column.size()} * size, exec);
   auto* out         = static_cast<std::byte*>(result.data());
   for (cudf::size_type row = 0; row < column.size() && size > 0; ++row, out += size) {
     if (lists.is_valid(row)) { std::copy_n(bytes + lists.begin(row), size, out); }
@@ -84,10 +84,10 @@ rmm::device_buffer host::pad_lists(cudf::column_view const& column,
   return result;
 }
 
-rmm::device_buffer make_views(byte_strings const& strings, placement const& where)
+rmm::device_buffer make_views(byte_strings const& strings, execution const& exec)
 {
   auto result =
-    host::allocate(std::int64_t{strings.size} * std::int64_t{sizeof(string_view_entry)}, where);
+    host::allocate(std::int64_t{strings.size} * std::int64_t{sizeof(string_view_entry)}, exec);
   auto const offset_at = [&](std::int64_t row) {
     return strings.offset_width == 8 ? load<std::int64_t>(strings.offsets, row)
                                      : load<std::int32_t>(strings.offsets, row);

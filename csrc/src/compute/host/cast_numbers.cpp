@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/convert.hpp"
-#include "compute/host/recast.hpp"
+#include "compute/host/buffers.hpp"
+#include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
@@ -56,10 +56,10 @@ void visit_valid(cudf::column_view const& column, Use use)
 
 template <typename From, typename To, typename Convert>
 rmm::device_buffer transform(cudf::column_view const& column,
-                             placement const& where,
+                             execution const& exec,
                              Convert convert)
 {
-  auto result = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(To)}, where);
+  auto result = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(To)}, exec);
   auto row    = std::int64_t{column.offset()};
   for (auto& out : values_of<To>(result)) {
     out = static_cast<To>(convert(load<From>(column.head<void>(), row++)));
@@ -71,19 +71,19 @@ rmm::device_buffer transform(cudf::column_view const& column,
 
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
-                                          placement const& where)
+                                          execution const& exec)
 {
   auto data = with_storage(column.type(), [&](auto from) {
     return with_storage(type, [&](auto to) {
       using from_type = decltype(from);
       using to_type   = decltype(to);
       if (cudf::is_fixed_point(type)) {
-        return transform<from_type, to_type>(column, where, [](auto value) { return value; });
+        return transform<from_type, to_type>(column, exec, [](auto value) { return value; });
       }
       auto const divide   = ticks_a_day(column.type().id());
       auto const multiply = ticks_a_day(type.id());
       // What lies under a null may be anything, and must not overflow.
-      return transform<from_type, to_type>(column, where, [=](auto value) {
+      return transform<from_type, to_type>(column, exec, [=](auto value) {
         auto const days = floor_divide(static_cast<std::int64_t>(value), divide);
         return static_cast<std::int64_t>(static_cast<std::uint64_t>(days) *
                                          static_cast<std::uint64_t>(multiply));
@@ -91,8 +91,8 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
     });
   });
   auto mask = column.null_count() == 0
-                ? rmm::device_buffer{0, where.stream, where.mr}
-                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+                ? rmm::device_buffer{0, exec.stream, exec.mr}
+                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
   return std::make_unique<cudf::column>(
     type, column.size(), std::move(data), std::move(mask), column.null_count());
 }

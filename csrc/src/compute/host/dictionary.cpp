@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/convert_dictionary.hpp"
+#include "compute/dictionary.hpp"
 
 #include "base/child_column.hpp"
 #include "compute/gather.hpp"
@@ -54,14 +54,14 @@ std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
 std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
                                      std::vector<size_type> const& map,
                                      column_path const& path,
-                                     placement const& where)
+                                     execution const& exec)
 {
   auto const view = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
                                       static_cast<size_type>(map.size()),
                                       map.data(),
                                       nullptr,
                                       0};
-  return host::gather_rows(source, view, path, where);
+  return host::gather_rows(source, view, path, exec);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
   auto kept = std::vector<size_type>{};
   auto rank = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
@@ -81,8 +81,8 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   }
   auto const rows  = keys_of_rows(indices, {0, indices.size()}, keys.size(), mask, path);
   auto const width = cudf::size_of(indices.type());
-  auto made = host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), where);
-  auto bits = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, where);
+  auto made = host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), exec);
+  auto bits = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, exec);
   auto const words = values_of<std::uint32_t>(bits);
   auto nulls       = indices.size();
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -95,22 +95,22 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
     --nulls;
   }
   return {std::make_unique<cudf::column>(
-            indices.type(), indices.size(), std::move(made), allocate(0, where), 0),
-          gather(keys, kept, path, where),
-          nulls == 0 ? allocate(0, where) : std::move(bits),
+            indices.type(), indices.size(), std::move(made), allocate(0, exec), 0),
+          gather(keys, kept, path, exec),
+          nulls == 0 ? allocate(0, exec) : std::move(bits),
           nulls};
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,
-                                                placement const& where)
+                                                execution const& exec)
 {
   auto const keys = child_of(dictionary, 1);
   auto const mask = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
                              dictionary.null_count()};
   auto const rows = row_span{dictionary.offset(), dictionary.size()};
   return gather(
-    keys, keys_of_rows(child_of(dictionary, 0), rows, keys.size(), mask, path), path, where);
+    keys, keys_of_rows(child_of(dictionary, 0), rows, keys.size(), mask, path), path, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

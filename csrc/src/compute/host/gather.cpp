@@ -23,10 +23,10 @@ using children_t = std::vector<std::unique_ptr<cudf::column>>;
 template <std::size_t Width>
 rmm::device_buffer gather_width(void const* values,
                                 std::span<size_type const> map,
-                                placement const& where)
+                                execution const& exec)
 {
   using element = std::array<std::byte, Width>;
-  auto result   = allocate(std::ssize(map) * std::int64_t{Width}, where);
+  auto result   = allocate(std::ssize(map) * std::int64_t{Width}, exec);
   auto out      = values_of<element>(result).begin();
   for (auto const row : map) { *out++ = row < 0 ? element{} : load<element>(values, row); }
   return result;
@@ -35,7 +35,7 @@ rmm::device_buffer gather_width(void const* values,
 /// One column of a tree after the other, each with the numbers of its own rows.
 class gatherer {
  public:
-  gatherer(column_path const& path, placement const& where) : path_{path}, where_{where} {}
+  gatherer(column_path const& path, execution const& exec) : path_{path}, exec_{exec} {}
 
   std::unique_ptr<cudf::column> rows(cudf::column_view const& source,
                                      std::span<size_type const> map)
@@ -92,11 +92,11 @@ class gatherer {
   {
     auto const* data = source.head<void>();
     switch (cudf::size_of(source.type())) {
-      case 1: return gather_width<1>(data, map, where_);
-      case 2: return gather_width<2>(data, map, where_);
-      case 4: return gather_width<4>(data, map, where_);
-      case 8: return gather_width<8>(data, map, where_);
-      default: return gather_width<16>(data, map, where_);
+      case 1: return gather_width<1>(data, map, exec_);
+      case 2: return gather_width<2>(data, map, exec_);
+      case 4: return gather_width<4>(data, map, exec_);
+      case 8: return gather_width<8>(data, map, exec_);
+      default: return gather_width<16>(data, map, exec_);
     }
   }
 
@@ -117,7 +117,7 @@ class gatherer {
       return is_null(source, row) ? 0 : first_char(row + 1) - first_char(row);
     };
     auto made   = sizes_to_offsets(map, length, is_large);
-    auto result = allocate(made.total, where_);
+    auto result = allocate(made.total, exec_);
     auto* out   = static_cast<std::byte*>(result.data());
     for (auto const row : map) {
       if (auto const size = length(row); size > 0) {
@@ -166,7 +166,7 @@ class gatherer {
     for (auto const row : map) { total += length(row); }
     auto const fill = [&]<typename T>(type_id type, T) {
       auto const count = static_cast<size_type>(map.size()) + 1;
-      auto buffer      = allocate(std::int64_t{count} * std::int64_t{sizeof(T)}, where_);
+      auto buffer      = allocate(std::int64_t{count} * std::int64_t{sizeof(T)}, exec_);
       auto out         = values_of<T>(buffer).begin();
       auto offset      = std::int64_t{0};
       *out++           = 0;
@@ -190,7 +190,7 @@ class gatherer {
     null_count = static_cast<size_type>(
       std::count_if(map.begin(), map.end(), [&](size_type row) { return is_null(source, row); }));
     if (null_count == 0) { return none(); }
-    auto result     = no_valid_bits(static_cast<size_type>(map.size()), where_);
+    auto result     = no_valid_bits(static_cast<size_type>(map.size()), exec_);
     auto const bits = values_of<std::uint32_t>(result);
     for (std::size_t i = 0; i < map.size(); ++i) {
       if (!is_null(source, map[i])) { bits[i / 32] |= 1U << (i % 32); }
@@ -198,10 +198,10 @@ class gatherer {
     return result;
   }
 
-  [[nodiscard]] rmm::device_buffer none() const { return allocate(0, where_); }
+  [[nodiscard]] rmm::device_buffer none() const { return allocate(0, exec_); }
 
   column_path const& path_;
-  placement const& where_;
+  execution const& exec_;
 };
 
 }  // namespace
@@ -209,10 +209,10 @@ class gatherer {
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,
-                                          placement const& where)
+                                          execution const& exec)
 {
-  return gatherer{path, where}.rows(source,
-                                    {map.data<size_type>(), static_cast<std::size_t>(map.size())});
+  return gatherer{path, exec}.rows(source,
+                                   {map.data<size_type>(), static_cast<std::size_t>(map.size())});
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

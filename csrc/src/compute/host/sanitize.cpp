@@ -3,7 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "compute/gather.hpp"
-#include "compute/host/convert.hpp"
+#include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
@@ -56,18 +56,18 @@ bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
 
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
-                                       placement const& where)
+                                       execution const& exec)
 {
   auto const size = std::int64_t{child.size()};
   if (child.null_mask() == nullptr) {
     auto const range = bit_range{parent.null_mask(), 0, size};
-    return counted_mask{host::copy_bits(range, where), host::count_nulls(range)};
+    return counted_mask{host::copy_bits(range, exec), host::count_nulls(range)};
   }
   auto const is_dirty = any_of_null_words(parent, [&](std::int64_t begin, std::uint64_t nulls) {
     return (nulls & valid_bits(child.null_mask(), begin, size)) != 0;
   });
   if (!is_dirty) { return std::nullopt; }
-  auto result = host::copy_bits({child.null_mask(), 0, size}, where);
+  auto result = host::copy_bits({child.null_mask(), 0, size}, exec);
   auto bytes =
     values_of<std::uint8_t>(result).first(static_cast<std::size_t>(bytes_for_bits(size)));
   auto const* above = reinterpret_cast<std::uint8_t const*>(parent.null_mask());
@@ -85,12 +85,12 @@ bool has_nonempty_nulls(cudf::column_view const& column)
            : has_nonempty_nulls<std::int32_t>(column, offsets.head<void>());
 }
 
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where)
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
 {
-  auto const rows = host::count_up(column.size(), 1, where);
+  auto const rows = host::count_up(column.size(), 1, exec);
   auto const map  = cudf::column_view{
     cudf::data_type{cudf::type_id::INT32}, column.size(), rows.data(), nullptr, 0};
-  return host::gather_rows(column, map, column_path{}, where);
+  return host::gather_rows(column, map, column_path{}, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/convert_views.hpp"
+#include "compute/views.hpp"
 
 #include "compute/host_access.hpp"
 
@@ -29,10 +29,10 @@ constexpr std::int64_t max_offset = std::numeric_limits<std::int32_t>::max();
 std::unique_ptr<cudf::column> make_column(type_id type,
                                           size_type size,
                                           rmm::device_buffer&& buffer,
-                                          placement const& where)
+                                          execution const& exec)
 {
   return std::make_unique<cudf::column>(
-    cudf::data_type{type}, size, std::move(buffer), allocate(0, where), 0);
+    cudf::data_type{type}, size, std::move(buffer), allocate(0, exec), 0);
 }
 
 bool is_null(row_mask const& mask, std::int64_t row)
@@ -94,9 +94,9 @@ template <typename Offset>
 rmm::device_buffer copy_strings(view_rows const& rows,
                                 rmm::device_buffer& data,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
-  auto result = allocate((std::int64_t{rows.size} + 1) * std::int64_t{sizeof(Offset)}, where);
+  auto result = allocate((std::int64_t{rows.size} + 1) * std::int64_t{sizeof(Offset)}, exec);
   auto offset = values_of<Offset>(result).begin();
   auto* begin = static_cast<std::byte*>(data.data());
   auto* out   = begin;
@@ -163,25 +163,25 @@ list_extent measure(list_view_rows const& rows, column_path const& path)
 
 std::unique_ptr<cudf::column> make_offsets(list_view_rows const& rows,
                                            column_path const& path,
-                                           placement const& where)
+                                           execution const& exec)
 {
   auto const count = rows.size + 1;
-  auto buffer      = allocate(std::int64_t{count} * 4, where);
+  auto buffer      = allocate(std::int64_t{count} * 4, exec);
   auto out         = values_of<std::int32_t>(buffer).begin();
   auto offset      = std::int64_t{0};
   *out++           = 0;
   for (size_type row = 0; row < rows.size; ++row) {
     *out++ = static_cast<std::int32_t>(offset += elements_of_view(rows, row, path).size);
   }
-  return make_column(type_id::INT32, count, std::move(buffer), where);
+  return make_column(type_id::INT32, count, std::move(buffer), exec);
 }
 
 std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
                                                list_extent const& extent,
                                                column_path const& path,
-                                               placement const& where)
+                                               execution const& exec)
 {
-  auto buffer = allocate(extent.total * 4, where);
+  auto buffer = allocate(extent.total * 4, exec);
   auto out    = values_of<std::int32_t>(buffer).begin();
   for (size_type row = 0; row < rows.size; ++row) {
     auto const found = elements_of_view(rows, row, path);
@@ -189,31 +189,30 @@ std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
     std::iota(out, end, static_cast<std::int32_t>(found.begin - extent.first));
     out = end;
   }
-  return make_column(
-    type_id::INT32, static_cast<size_type>(extent.total), std::move(buffer), where);
+  return make_column(type_id::INT32, static_cast<size_type>(extent.total), std::move(buffer), exec);
 }
 
 }  // namespace
 
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
-                                  placement const& where)
+                                  execution const& exec)
 {
   auto total = std::int64_t{0};
   for (size_type row = 0; row < rows.size; ++row) {
     total += std::ssize(bytes_of_view(rows, row, path));
   }
-  auto data       = allocate(total, where);
+  auto data       = allocate(total, exec);
   auto is_large   = total > max_offset;
-  auto offsets    = is_large ? copy_strings<std::int64_t>(rows, data, path, where)
-                             : copy_strings<std::int32_t>(rows, data, path, where);
+  auto offsets    = is_large ? copy_strings<std::int64_t>(rows, data, path, exec)
+                             : copy_strings<std::int32_t>(rows, data, path, exec);
   auto const type = is_large ? type_id::INT64 : type_id::INT32;
-  return {std::move(data), make_column(type, rows.size + 1, std::move(offsets), where)};
+  return {std::move(data), make_column(type, rows.size + 1, std::move(offsets), exec)};
 }
 
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
   auto const extent = measure(rows, path);
   auto const width  = extent.in_order ? extent.total : extent.end - extent.first;
@@ -224,15 +223,15 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 std::to_string(max_offset) +
                                 " expected: import it as a stream of smaller arrays");
   }
-  return {make_offsets(rows, path, where),
-          extent.in_order ? nullptr : make_element_map(rows, extent, path, where),
+  return {make_offsets(rows, path, exec),
+          extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),
           extent.first,
           width};
 }
 
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
-                                           placement const& where)
+                                           execution const& exec)
 {
   auto const end_of = [&](std::int64_t run) -> std::int64_t {
     switch (rows.width) {
@@ -241,7 +240,7 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
       default: return load<std::int64_t>(rows.ends, run);
     }
   };
-  auto buffer    = allocate(std::int64_t{rows.size} * 4, where);
+  auto buffer    = allocate(std::int64_t{rows.size} * 4, exec);
   auto const out = values_of<std::int32_t>(buffer);
   // The first run by bisection, for a slice may begin far inside; the others one by one.
   auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
@@ -255,7 +254,7 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
     }
     out[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(run);
   }
-  return make_column(type_id::INT32, rows.size, std::move(buffer), where);
+  return make_column(type_id::INT32, rows.size, std::move(buffer), exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions for the simulated device: the ones for the host, but run by the stream.
-#include "compute/device/convert.hpp"
+#include "compute/device/buffers.hpp"
 
-#include "compute/host/convert.hpp"
+#include "compute/host/buffers.hpp"
 #include "compute/survey_bits.hpp"
 #include "sim/fill_later.hpp"
 
@@ -55,44 +55,44 @@ std::size_t offsets_size(std::int64_t count)
 
 }  // namespace
 
-rmm::device_buffer unpack_bools(bit_range const& range, placement const& where)
+rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  return fill_later(static_cast<std::size_t>(range.size), where, [=](placement const& on_host) {
+  return fill_later(static_cast<std::size_t>(range.size), exec, [=](execution const& on_host) {
     return host::unpack_bools(range, on_host);
   });
 }
 
-rmm::device_buffer copy_bits(bit_range const& range, placement const& where)
+rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
-  return fill_later(mask_size(range.size), where, [=](placement const& on_host) {
+  return fill_later(mask_size(range.size), exec, [=](execution const& on_host) {
     return host::copy_bits(range, on_host);
   });
 }
 
-cudf::size_type count_nulls(bit_range const& range, placement const& where)
+cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};
   if (range.size == 0) { return count; }  // libcudf isn't asked
-  sim::enqueue(where.stream.get(), [&] { count = host::count_nulls(range); });
-  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  sim::enqueue(exec.stream.get(), [&] { count = host::count_nulls(range); });
+  RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return count;
 }
 
-std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, placement const& where)
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
 {
   auto counts = std::vector<cudf::size_type>{};
-  sim::enqueue(where.stream.get(), [&] {
+  sim::enqueue(exec.stream.get(), [&] {
     for (auto const& range : ranges) { counts.push_back(host::count_nulls(range)); }
   });
-  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return counts;
 }
 
-bool nulls_within(bit_range const& inner, bit_range const& outer, placement const& where)
+bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
 {
   auto within = false;
-  sim::enqueue(where.stream.get(), [&] { within = host::nulls_within(inner, outer); });
-  RMM_CUDA_TRY(cudaStreamSynchronize(where.stream.get()));
+  sim::enqueue(exec.stream.get(), [&] { within = host::nulls_within(inner, outer); });
+  RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return within;
 }
 
@@ -100,10 +100,10 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
                                cudf::type_id to,
-                               placement const& where)
+                               execution const& exec)
 {
   if (to == cudf::type_id::BOOL8) {
-    return fill_later(static_cast<std::size_t>(size), where, [=](placement const& on_host) {
+    return fill_later(static_cast<std::size_t>(size), exec, [=](execution const& on_host) {
       auto result      = host::copy_bytes(values, size, on_host);
       auto const bytes = std::span{static_cast<std::uint8_t*>(result.data()), result.size()};
       for (auto& byte : bytes) { byte = byte != 0 ? 1 : 0; }
@@ -111,29 +111,29 @@ rmm::device_buffer cast_values(void const* values,
     });
   }
   auto const bytes = static_cast<std::size_t>(size) * cudf::size_of(cudf::data_type{to});
-  return fill_later(bytes, where, [=](placement const& on_host) {
+  return fill_later(bytes, exec, [=](execution const& on_host) {
     return host::cast_values(values, size, from, to, on_host);
   });
 }
 
-rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, placement const& where)
+rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
   auto const bytes = static_cast<std::size_t>(size) * sizeof(float);
-  return fill_later(bytes, where, [=](placement const& on_host) {
+  return fill_later(bytes, exec, [=](execution const& on_host) {
     return host::widen_halves(halves, size, on_host);
   });
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, placement const& where)
+rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
 {
   auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
   return fill_later(
-    bytes, where, [=](placement const& on_host) { return host::gather_strided(range, on_host); });
+    bytes, exec, [=](execution const& on_host) { return host::gather_strided(range, on_host); });
 }
 
-rmm::device_buffer zeros(std::int64_t size, placement const& where)
+rmm::device_buffer zeros(std::int64_t size, execution const& exec)
 {
-  return fill_later(static_cast<std::size_t>(size), where, [](placement const& on_host) {
+  return fill_later(static_cast<std::size_t>(size), exec, [](execution const& on_host) {
     return host::zeros(0, on_host);
   });
 }
@@ -142,15 +142,15 @@ rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,
                            cudf::column_view const& right,
                            cudf::type_id to,
-                           placement const& where)
+                           execution const& exec)
 {
   auto const type = cudf::data_type{to};
   if (!cudf::binops::is_supported_operation(type, left.type(), right.type(), operation)) {
     throw std::invalid_argument{"libcudf does not combine columns like these"};
   }
   auto const size = static_cast<std::size_t>(left.size()) * cudf::size_of(type);
-  auto result     = rmm::device_buffer{size, where.stream, where.mr};
-  sim::enqueue(where.stream.get(), [=, target = static_cast<std::byte*>(result.data())] {
+  auto result     = rmm::device_buffer{size, exec.stream, exec.mr};
+  sim::enqueue(exec.stream.get(), [=, target = static_cast<std::byte*>(result.data())] {
     for (cudf::size_type i = 0; i < left.size(); ++i) {
       auto const value = operate(operation, unsigned_at(left, i), unsigned_at(right, i));
       std::memcpy(
@@ -163,18 +163,18 @@ rmm::device_buffer combine(cudf::binary_operator operation,
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
                                   cudf::type_id to,
-                                  placement const& where)
+                                  execution const& exec)
 {
   auto const width = cudf::size_of(cudf::data_type{to});
   return fill_later(
-    static_cast<std::size_t>(offsets.count) * width, where, [=](placement const& on_host) {
+    static_cast<std::size_t>(offsets.count) * width, exec, [=](execution const& on_host) {
       return host::rebase_offsets(offsets, base, to, on_host);
     });
 }
 
-rmm::device_buffer count_up(std::int64_t count, std::int32_t step, placement const& where)
+rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
-  return fill_later(offsets_size(count), where, [=](placement const& on_host) {
+  return fill_later(offsets_size(count), exec, [=](execution const& on_host) {
     return host::count_up(count, step, on_host);
   });
 }

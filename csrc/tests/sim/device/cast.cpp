@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions of whole columns, likewise. All wait but the casts, as libcudf's do.
-#include "compute/device/recast.hpp"
+#include "compute/device/cast.hpp"
 
-#include "compute/device/convert.hpp"
-#include "compute/host/recast.hpp"
+#include "compute/device/buffers.hpp"
+#include "compute/host/cast.hpp"
 #include "sim/kernels.hpp"
 #include "sim/upload_column.hpp"
 
@@ -16,54 +16,54 @@
 namespace cudf_arrow_bridge::detail::device {
 
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                placement const& where)
+                                                execution const& exec)
 {
   auto made = sim::wait_for(
-    where, [&](placement const& on_host) { return host::encode_dictionary(column, on_host); });
-  return sim::upload(std::move(made), where);
+    exec, [&](execution const& on_host) { return host::encode_dictionary(column, on_host); });
+  return sim::upload(std::move(made), exec);
 }
 
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
-                                          placement const& where)
+                                          execution const& exec)
 {
   auto const bytes = static_cast<std::size_t>(column.size()) * cudf::size_of(type);
-  auto data        = rmm::device_buffer{bytes, where.stream, where.mr};
-  sim::enqueue(where.stream.get(),
-               [column, type, bytes, stream = where.stream, target = data.data()] {
-                 auto const on_host = placement{true, stream, host_memory_resource()};
+  auto data        = rmm::device_buffer{bytes, exec.stream, exec.mr};
+  sim::enqueue(exec.stream.get(),
+               [column, type, bytes, stream = exec.stream, target = data.data()] {
+                 auto const on_host = execution{true, stream, host_memory_resource()};
                  auto const made    = host::cast_column(column, type, on_host);
                  if (bytes > 0) { std::memcpy(target, made->view().head<void>(), bytes); }
                });
   auto mask = column.null_count() == 0
-                ? rmm::device_buffer{0, where.stream, where.mr}
-                : device::copy_bits({column.null_mask(), column.offset(), column.size()}, where);
+                ? rmm::device_buffer{0, exec.stream, exec.mr}
+                : device::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
   return std::make_unique<cudf::column>(
     type, column.size(), std::move(data), std::move(mask), column.null_count());
 }
 
-value_range range_of(cudf::column_view const& column, placement const& where)
+value_range range_of(cudf::column_view const& column, execution const& exec)
 {
-  return sim::wait_for(where, [&](placement const&) { return host::range_of(column); });
+  return sim::wait_for(exec, [&](execution const&) { return host::range_of(column); });
 }
 
-bool has_whole_days(cudf::column_view const& column, placement const& where)
+bool has_whole_days(cudf::column_view const& column, execution const& exec)
 {
-  return sim::wait_for(where, [&](placement const&) { return host::has_whole_days(column); });
+  return sim::wait_for(exec, [&](execution const&) { return host::has_whole_days(column); });
 }
 
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, placement const& where)
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
 {
-  return sim::wait_for(where, [&](placement const&) { return host::has_lists_of(column, size); });
+  return sim::wait_for(exec, [&](execution const&) { return host::has_lists_of(column, size); });
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
-                             placement const& where)
+                             execution const& exec)
 {
   auto made = sim::wait_for(
-    where, [&](placement const& on_host) { return host::pad_lists(column, size, on_host); });
-  return sim::upload(std::move(made), where);
+    exec, [&](execution const& on_host) { return host::pad_lists(column, size, on_host); });
+  return sim::upload(std::move(made), exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

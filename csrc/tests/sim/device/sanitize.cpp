@@ -11,24 +11,24 @@ namespace cudf_arrow_bridge::detail::device {
 
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
-                                       placement const& where)
+                                       execution const& exec)
 {
   auto made = sim::wait_for(
-    where, [&](placement const& on_host) { return host::push_nulls(parent, child, on_host); });
+    exec, [&](execution const& on_host) { return host::push_nulls(parent, child, on_host); });
   if (!made) { return std::nullopt; }
-  return counted_mask{sim::upload(std::move(made->mask), where), made->null_count};
+  return counted_mask{sim::upload(std::move(made->mask), exec), made->null_count};
 }
 
-bool has_nonempty_nulls(cudf::column_view const& column, placement const& where)
+bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
 {
-  return sim::wait_for(where, [&](placement const&) { return host::has_nonempty_nulls(column); });
+  return sim::wait_for(exec, [&](execution const&) { return host::has_nonempty_nulls(column); });
 }
 
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, placement const& where)
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
 {
   auto made = sim::wait_for(
-    where, [&](placement const& on_host) { return host::empty_nulls(column, on_host); });
-  return sim::upload(std::move(made), where);
+    exec, [&](execution const& on_host) { return host::empty_nulls(column, on_host); });
+  return sim::upload(std::move(made), exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The core's conversions of views and runs, likewise.
-#include "compute/convert_views.hpp"
+#include "compute/views.hpp"
 
 #include "cuda/transfer/read_back.hpp"
 #include "sim/upload_column.hpp"
@@ -11,46 +11,46 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-string_buffers strings_from_views(view_rows const& rows, placement const& where)
+string_buffers strings_from_views(view_rows const& rows, execution const& exec)
 {
   // A device is told no sizes of data buffers, and checks none.
   auto const unbounded = std::vector<std::int64_t>(rows.data.size(), std::int64_t{1} << 62);
   auto trusting        = rows;
   trusting.data_sizes  = unbounded.data();
-  auto made            = sim::wait_for(where, [&](placement const& on_host) {
+  auto made            = sim::wait_for(exec, [&](execution const& on_host) {
     return host::strings_from_views(trusting, column_path{}, on_host);
   });
-  return {sim::upload(std::move(made.data), where), sim::upload(std::move(made.offsets), where)};
+  return {sim::upload(std::move(made.data), exec), sim::upload(std::move(made.offsets), exec)};
 }
 
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
-                                placement const& where)
+                                execution const& exec)
 {
   auto made = sim::wait_for(
-    where, [&](placement const& on_host) { return host::lists_from_views(rows, path, on_host); });
-  return {sim::upload(std::move(made.offsets), where),
-          made.elements == nullptr ? nullptr : sim::upload(std::move(made.elements), where),
+    exec, [&](execution const& on_host) { return host::lists_from_views(rows, path, on_host); });
+  return {sim::upload(std::move(made.offsets), exec),
+          made.elements == nullptr ? nullptr : sim::upload(std::move(made.elements), exec),
           made.first,
           made.num_elements};
 }
 
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& /*path*/,
-                                           placement const& where)
+                                           execution const& exec)
 {
   // Waits for the last run end alone.
   (void)read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
                      rows.width,
-                     where.stream);
+                     exec.stream);
   auto runs = sim::fill_later(
-    static_cast<std::size_t>(rows.size) * 4, where, [rows](placement const& on_host) {
+    static_cast<std::size_t>(rows.size) * 4, exec, [rows](execution const& on_host) {
       return std::move(*host::runs_of_rows(rows, column_path{}, on_host)->release().data);
     });
   return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::INT32},
                                         rows.size,
                                         std::move(runs),
-                                        rmm::device_buffer{0, where.stream, where.mr},
+                                        rmm::device_buffer{0, exec.stream, exec.mr},
                                         0);
 }
 

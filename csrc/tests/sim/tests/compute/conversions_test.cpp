@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Conversions that the core puts together from libcudf's operations and CUDA's own.
-#include "compute/device/convert.hpp"
+#include "compute/device/buffers.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "sim/tests/bridge_test.hpp"
 
