@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an export does to whole columns when a schema asks for it. As with convert.hpp, each runs
+/// What an export does to whole columns when a schema asks for it. As with buffers.hpp, each runs
 /// on the CPU for host memory and through libcudf's public algorithms for device memory.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Dictionaries that Arrow allows and libcudf does not, made into ones that it does; on the CPU or
-/// the GPU as in convert.hpp.
+/// the GPU as in buffers.hpp.
 #pragma once
 
 #include "base/errors.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The layouts whose rows point elsewhere, turned into ones whose rows stand in order: views of
-/// strings and lists, and runs. As in convert.hpp each works on the CPU for host memory and through
+/// strings and lists, and runs. As in buffers.hpp each works on the CPU for host memory and through
 /// libcudf's public algorithms for device memory.
 ///
 /// In host memory whatever a row points to is checked against the sizes that are known before it is
