@@ -4,6 +4,7 @@
 #include "base/structure.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/device_guard.hpp"
+#include "schema/schema_structs.hpp"
 #include "tensor/element_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
@@ -11,10 +12,12 @@
 #include <cudf/column/column.hpp>
 #include <cudf/utilities/error.hpp>
 
-#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
+#include <nanoarrow/nanoarrow.hpp>
+
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -120,43 +123,18 @@ column_layout layout_of(tensor_view const& tensor)
   return layout;
 }
 
-/// A schema of columns of one type, named by their positions; valid where it stands.
-class column_schema {
- public:
-  column_schema(element_type const& type, std::int64_t columns)
-  {
-    fill(root_, "+s", "");
-    root_.n_children = columns;
-    names_.reserve(static_cast<std::size_t>(columns));
-    fields_.resize(static_cast<std::size_t>(columns));
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-      names_.push_back(std::to_string(i));
-      fill(fields_[i], type.format, names_[i].c_str());
-      pointers_.push_back(&fields_[i]);
-    }
-    root_.children = pointers_.data();
+/// The schema of a table's columns, all of one type and named by their positions.
+unique_schema schema_of_columns(element_type const& type, std::int64_t columns)
+{
+  unique_schema schema;
+  ArrowSchemaInit(schema.get());
+  detail::set_type(*schema.get(), "+s", columns);
+  for (std::int64_t i = 0; i < columns; ++i) {
+    detail::set_type(*schema->children[i], type.format, 0);
+    detail::set_name(*schema->children[i], std::to_string(i));
   }
-
-  column_schema(column_schema const&)            = delete;
-  column_schema& operator=(column_schema const&) = delete;
-
-  [[nodiscard]] ArrowSchema const& table() const { return root_; }
-
-  [[nodiscard]] ArrowSchema const& column() const { return fields_.front(); }
-
- private:
-  static void fill(ArrowSchema& schema, char const* format, char const* name)
-  {
-    schema.format  = format;
-    schema.name    = name;
-    schema.release = [](ArrowSchema* released) { released->release = nullptr; };
-  }
-
-  ArrowSchema root_{};
-  std::vector<std::string> names_;
-  std::vector<ArrowSchema> fields_;
-  std::vector<ArrowSchema*> pointers_;
-};
+  return schema;
+}
 
 detail::array_node number_node(element_type const& type, void const* data, std::int64_t length)
 {
@@ -217,7 +195,7 @@ class tensor_array {
   {
     auto const guard = detail::guard_device(tree_->location);
     tree_->ready     = detail::pooled_event::acquire();
-    // Not known is which thread's default stream the producer means.
+    // The protocol does not say which thread's default stream the producer means.
     auto const of_some_thread = producer.get() == cudaStreamPerThread;
     auto const status =
       tree_->ready.record(of_some_thread ? cuda::stream_ref{cudaStreamLegacy} : producer);
@@ -234,15 +212,23 @@ class tensor_array {
   std::shared_ptr<detail::array_tree> tree_{std::make_shared<detail::array_tree>()};
 };
 
-/// Whether nothing has to be copied to have the tensor as columns.
-bool can_adopt(tensor_view const& tensor, column_layout const& layout)
+/// Why a tensor's elements have to be copied to be columns; nothing if they can stay where they
+/// are.
+std::optional<std::string> reason_to_copy(tensor_view const& tensor, column_layout const& layout)
 {
-  if (layout.is_empty()) { return true; }
-  auto const width   = static_cast<std::uintptr_t>(layout.type->bits / 8);
-  auto const aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % width == 0;
-  auto const upload  = tensor.location.device_type == ARROW_DEVICE_CPU && has_gpu();
-  auto const widened = layout.type->kind == element_kind::floating && layout.type->bits == 16;
-  return aligned && !upload && !widened && layout.is_contiguous();
+  if (layout.is_empty()) { return std::nullopt; }
+  auto const width = static_cast<std::uintptr_t>(layout.type->bits / 8);
+  if (!layout.is_contiguous()) { return "a column's elements do not follow one another"; }
+  if (layout.type->kind == element_kind::floating && layout.type->bits == 16) {
+    return "libcudf has no floats of 16 bits";
+  }
+  if (reinterpret_cast<std::uintptr_t>(tensor.data) % width != 0) {
+    return "its address is not aligned to the " + std::to_string(width) + " bytes of an element";
+  }
+  if (tensor.location.device_type == ARROW_DEVICE_CPU && has_gpu()) {
+    return "columns of it belong on the GPU";
+  }
+  return std::nullopt;
 }
 
 /// Bools came as the small integers that they are stored as.
@@ -288,15 +274,15 @@ imported_table import_columns(tensor_view const& tensor,
                               cuda::stream_ref stream,
                               rmm::device_async_resource_ref mr)
 {
-  auto const schema = column_schema{*layout.type, layout.columns};
+  auto const schema = schema_of_columns(*layout.type, layout.columns);
   if (layout.is_contiguous()) {
     auto columns = array.columns(tensor.shape.size() == 2);
     if (tensor.shape.size() == 2) {
-      return from_arrow_device_table(schema.table(), columns.get(), options, stream, mr);
+      return from_arrow_device_table(*schema.get(), columns.get(), options, stream, mr);
     }
     auto result = imported_table{{}, static_cast<cudf::size_type>(layout.rows)};
     result.columns.push_back(
-      from_arrow_device_column(schema.column(), columns.get(), options, stream, mr));
+      from_arrow_device_column(*schema->children[0], columns.get(), options, stream, mr));
     return result;
   }
   if (layout.span >= max_rows) {
@@ -306,9 +292,10 @@ imported_table import_columns(tensor_view const& tensor,
       " expected to gather from: import it in parts, or make its columns contiguous (Fortran "
       "order)"};
   }
-  auto memory      = array.whole();
-  auto const whole = from_arrow_device_column(schema.column(), memory.get(), options, stream, mr);
-  auto const exec  = detail::execution{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
+  auto memory = array.whole();
+  auto const whole =
+    from_arrow_device_column(*schema->children[0], memory.get(), options, stream, mr);
+  auto const exec = detail::execution{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
   return gather_columns(whole, layout, exec);
 }
 
@@ -323,11 +310,12 @@ imported_tensor from_tensor(tensor_view const& tensor,
 {
   detail::nvtx_range const range{__func__};
   auto const layout = layout_of(tensor);
-  if (policy == copy_policy::never && !can_adopt(tensor, layout)) {
-    throw std::invalid_argument{
-      "a tensor in " + to_string(tensor.location) +
-      " found, whose elements are too narrow, stand apart, crooked or in the wrong place for "
-      "columns, and no copy is allowed"};
+  if (policy == copy_policy::never) {
+    if (auto const reason = reason_to_copy(tensor, layout)) {
+      throw std::invalid_argument{"a tensor in " + to_string(tensor.location) +
+                                  " found that has to be copied, since " + *reason +
+                                  ", and no copy is allowed"};
+    }
   }
   auto const options = import_options{.copy = policy == copy_policy::always};
   auto result        = imported_tensor{
