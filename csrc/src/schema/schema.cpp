@@ -1,252 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/child_column.hpp"
-#include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "base/structure.hpp"
-#include "cuda/location/location_finder.hpp"
-#include "schema/negotiate.hpp"
-#include "schema/requested_types.hpp"
+#include "schema/schema_builder.hpp"
 #include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
-#include <cudf/dictionary/dictionary_column_view.hpp>
-
-#include <algorithm>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace cudf_arrow_bridge {
 namespace {
-
-/// The children that Arrow's schema has, which are not always libcudf's.
-std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
-                                              column_path const& path)
-{
-  switch (column.type().id()) {
-    case cudf::type_id::LIST:
-      if (column.num_children() != 2) { fail_invalid(path, "a LIST column without its element"); }
-      return {detail::child_of(column, 1)};
-    case cudf::type_id::STRUCT: return {column.child_begin(), column.child_end()};
-    case cudf::type_id::DICTIONARY32:
-      if (column.num_children() != 2) { fail_invalid(path, "a DICTIONARY32 column without keys"); }
-      return {detail::child_of(column, cudf::dictionary_column_view::keys_column_index)};
-    default: return {};
-  }
-}
-
-bool is_on_host(cudf::column_view const& column)
-{
-  auto finder = detail::location_finder{};
-  finder.add(column);
-  return finder.result().device_type == ARROW_DEVICE_CPU;
-}
-
-/// Views are made on the CPU alone: libcudf has no public algorithm for them.
-bool can_leave_as(std::optional<detail::chosen_type> const& type, cudf::column_view const& column)
-{ return type && (type->step.layout != detail::array_layout::views || is_on_host(column)); }
-
-/// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
-class schema_builder {
- public:
-  explicit schema_builder(std::size_t num_columns)
-  {
-    tree_->nodes.reserve(num_columns + 1);
-    add_nodes(1);
-    tree_->nodes.front().schema = tree_->schema.get();
-    ArrowSchemaInit(tree_->schema.get());
-  }
-
-  void set_column(cudf::column_view const& column,
-                  column_metadata const& metadata,
-                  ArrowSchema const* wanted,
-                  column_path const& path)
-  { fill(0, column, metadata, {wanted, metadata.origin}, path); }
-
-  void set_table(std::span<cudf::column_view const> columns,
-                 std::vector<column_metadata> const& fields,
-                 key_value_metadata const& metadata,
-                 ArrowSchema const* wanted)
-  {
-    auto const top = column_path{};
-    auto& root     = *tree_->schema.get();
-    detail::set_type(root, "+s", std::ssize(columns));
-    detail::set_name(root, "");
-    root.flags        = 0;
-    auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, top);
-    detail::set_negotiated_metadata(root, metadata, wanted, agreed);
-    tree_->nodes.front().step = {.column = cudf::data_type{cudf::type_id::STRUCT},
-                                 .layout = detail::array_layout::validity};
-  }
-
-  [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
-
- private:
-  /// Appends nodes that stand side by side.
-  std::size_t add_nodes(std::size_t count)
-  {
-    auto const first = tree_->nodes.size();
-    tree_->nodes.resize(first + count);
-    return first;
-  }
-
-  /// Chooses a level's type, by whose wish comes first.
-  static std::pair<detail::chosen_type, detail::negotiation_result> choose(
-    cudf::column_view const& column,
-    column_metadata const& metadata,
-    detail::requested_types const& asked,
-    column_path const& path)
-  {
-    auto own    = detail::plain_type(column, metadata, path);
-    auto agreed = detail::negotiation_result{};
-    if (asked.origin != nullptr) {
-      auto origin = detail::restore(column, metadata, *asked.origin, asked.exact, path);
-      agreed.kept = can_leave_as(origin, column);
-      if (agreed.kept) { own = std::move(*origin); }
-    }
-    if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
-    auto wanted = detail::negotiate(column, metadata, *asked.wanted, path);
-    agreed.met  = can_leave_as(wanted, column);
-    if (!agreed.met) { return {std::move(own), agreed}; }
-    agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
-                     wanted->step.index != own.step.index;
-    return {std::move(agreed.changed ? *wanted : own), agreed};
-  }
-
-  detail::negotiation_result fill(std::size_t index,
-                                  cudf::column_view const& column,
-                                  column_metadata const& metadata,
-                                  detail::requested_types asked,
-                                  column_path const& path)
-  {
-    auto& schema        = *tree_->nodes[index].schema;
-    auto const children = arrow_children(column, path);
-    asked.exact         = asked.exact || detail::has_extension(metadata.metadata);
-    if (metadata.children.size() > children.size()) {
-      fail_invalid(path,
-                   "metadata of " + std::to_string(metadata.children.size()) +
-                     " children found, at most " + std::to_string(children.size()) + " expected");
-    }
-    auto [type, agreed] = choose(column, metadata, asked, path);
-    // Arrow has no nulls in the entries and keys of maps, as their parents have said by now.
-    auto const may_be_null = (schema.flags & ARROW_FLAG_NULLABLE) != 0;
-    auto const nullable    = may_be_null && asked.is_nullable(metadata.nullable);
-    type.step.no_nulls     = !nullable && (asked.wanted != nullptr || !may_be_null);
-    auto const step        = type.step;
-    detail::set_type(schema, type.format, std::ssize(children));
-    detail::set_name(schema, std::string{asked.name(metadata.name)});
-    schema.flags = nullable ? ARROW_FLAG_NULLABLE : 0;
-    if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
-      schema.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
-    }
-    tree_->nodes[index].step = step;
-    if (step.index != cudf::type_id::EMPTY) {
-      agreed &= fill_dictionary(index, column, children, metadata, asked, path);
-    } else if (step.layout == detail::array_layout::validity) {
-      auto const below = asked.below(cudf::type_id::STRUCT);
-      agreed &= fill_children(index, children, metadata.children, below, path);
-    } else if (has_offsets_alone(step.layout)) {
-      auto const below = asked.below(cudf::type_id::LIST, type.format == "+m");
-      agreed &= fill_children(index, children, metadata.children, below, path);
-    }
-    tree_->nodes[index].step.checks_below = checks_below(index);
-    tree_->nodes[index].step.shared_bits  = detail::shared_bits(step);
-    detail::set_negotiated_metadata(schema, metadata.metadata, asked.wanted, agreed);
-    return agreed;
-  }
-
-  [[nodiscard]] bool checks_below(std::size_t index) const
-  {
-    auto const& node = tree_->nodes[index];
-    for (std::size_t i = 0; i < node.num_children; ++i) {
-      auto const& step = tree_->nodes[node.first_child + i].step;
-      if (step.no_nulls || step.checks_below || step.check != detail::value_check::none) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  static bool has_offsets_alone(detail::array_layout layout)
-  { return layout == detail::array_layout::offsets32 || layout == detail::array_layout::offsets64; }
-
-  detail::negotiation_result fill_dictionary(std::size_t index,
-                                             cudf::column_view const& column,
-                                             std::span<cudf::column_view const> children,
-                                             column_metadata const& metadata,
-                                             detail::requested_types const& asked,
-                                             column_path const& path)
-  {
-    auto const values = add_nodes(1);
-    auto& schema      = *tree_->nodes[index].schema;
-    detail::add_dictionary(schema);
-    tree_->nodes[index].dictionary = values;
-    tree_->nodes[values].schema    = schema.dictionary;
-    if (column.type().id() == cudf::type_id::DICTIONARY32) {
-      static auto const unknown = column_metadata{};
-      auto below                = asked.dictionary();
-      if (metadata.children.empty()) {
-        return fill(values, children.front(), unknown, below, path);
-      }
-      below.origin = metadata.children.front().origin;
-      return fill(values, children.front(), metadata.children.front(), below, path);
-    }
-    auto of_values      = column_metadata{};
-    of_values.timezone  = metadata.timezone;
-    of_values.precision = metadata.precision;
-    return fill(values, column, of_values, asked.dictionary(), path);
-  }
-
-  detail::negotiation_result fill_children(std::size_t parent,
-                                           std::span<cudf::column_view const> children,
-                                           std::vector<column_metadata> const& metadata,
-                                           detail::requested_types const& asked,
-                                           column_path const& path)
-  {
-    auto const first                  = add_nodes(children.size());
-    tree_->nodes[parent].first_child  = first;
-    tree_->nodes[parent].num_children = children.size();
-    auto agreed                       = detail::negotiation_result{};
-    auto unnamed                      = column_metadata{};
-    auto const& schema                = *tree_->nodes[parent].schema;
-    auto const in_list                = has_offsets_alone(tree_->nodes[parent].step.layout);
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      auto const known = i < metadata.size();
-      auto* below      = schema.children[i];
-      if (!known) { unnamed.name = below->name == nullptr ? std::to_string(i) : below->name; }
-      auto const& child     = known ? metadata[i] : unnamed;
-      auto const child_path = column_path{path, in_list ? "[]" : child.name.c_str()};
-      auto asked_below      = asked.child(static_cast<std::int64_t>(i));
-      if (known) { asked_below.origin = child.origin; }
-      tree_->nodes[first + i].schema = below;
-      agreed &= fill(first + i, children[i], child, asked_below, child_path);
-    }
-    check_order(first, children.size(), metadata, path);
-    return agreed;
-  }
-
-  /// Fields are what they are by their position: a schema that moves a name asks for other data.
-  void check_order(std::size_t first,
-                   std::size_t count,
-                   std::vector<column_metadata> const& metadata,
-                   column_path const& path) const
-  {
-    for (std::size_t i = 0; i < std::min(count, metadata.size()); ++i) {
-      auto const name = std::string{tree_->nodes[first + i].schema->name};
-      if (name == metadata[i].name) { continue; }
-      auto const moved = std::any_of(
-        metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
-      if (moved) {
-        fail_invalid(path,
-                     "field '" + name + "' found at position " + std::to_string(i) +
-                       " of a requested schema, '" + metadata[i].name + "' expected");
-      }
-    }
-  }
-
-  std::shared_ptr<detail::schema_tree> tree_{std::make_shared<detail::schema_tree>()};
-};
 
 /// Nothing in a request is followed before this has passed.
 void check_request(ArrowSchema const* requested)
@@ -292,10 +59,7 @@ shared_schema make_schema(cudf::column_view const& column,
 {
   detail::nvtx_range const range{__func__};
   check_request(requested);
-  auto builder   = schema_builder{0};
-  auto const top = column_path{};
-  builder.set_column(column, metadata, requested, column_path{top, metadata.name.c_str()});
-  return shared_schema{std::move(builder).build()};
+  return shared_schema{detail::build_column_schema(column, metadata, requested)};
 }
 
 shared_schema make_schema(cudf::table_view const& table,
@@ -312,9 +76,7 @@ shared_schema make_schema(cudf::table_view const& table,
   }
   check_request(requested);
   check_table_request(table, requested);
-  auto builder = schema_builder{views.size()};
-  builder.set_table(views, columns, metadata, requested);
-  return shared_schema{std::move(builder).build()};
+  return shared_schema{detail::build_table_schema(views, columns, metadata, requested)};
 }
 
 unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "schema/schema_builder.hpp"
+
 #include "base/child_column.hpp"
 #include "base/errors.hpp"
-#include "base/nvtx.hpp"
-#include "base/structure.hpp"
 #include "cuda/location/location_finder.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/requested_types.hpp"
 #include "schema/schema_structs.hpp"
-#include "schema/schema_tree.hpp"
-
-#include <cudf_arrow_bridge/schema.hpp>
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
 
-#include <algorithm>
-#include <span>
-#include <string_view>
+#include <nanoarrow/nanoarrow.hpp>
 
-namespace cudf_arrow_bridge {
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
 namespace {
 
 /// The children that Arrow's schema has, which are not always libcudf's.
@@ -27,25 +27,25 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   switch (column.type().id()) {
     case cudf::type_id::LIST:
       if (column.num_children() != 2) { fail_invalid(path, "a LIST column without its element"); }
-      return {detail::child_of(column, 1)};
+      return {child_of(column, 1)};
     case cudf::type_id::STRUCT: return {column.child_begin(), column.child_end()};
     case cudf::type_id::DICTIONARY32:
       if (column.num_children() != 2) { fail_invalid(path, "a DICTIONARY32 column without keys"); }
-      return {detail::child_of(column, cudf::dictionary_column_view::keys_column_index)};
+      return {child_of(column, cudf::dictionary_column_view::keys_column_index)};
     default: return {};
   }
 }
 
 bool is_on_host(cudf::column_view const& column)
 {
-  auto finder = detail::location_finder{};
+  auto finder = location_finder{};
   finder.add(column);
   return finder.result().device_type == ARROW_DEVICE_CPU;
 }
 
 /// Views are made on the CPU alone: libcudf has no public algorithm for them.
-bool can_leave_as(std::optional<detail::chosen_type> const& type, cudf::column_view const& column)
-{ return type && (type->step.layout != detail::array_layout::views || is_on_host(column)); }
+bool can_leave_as(std::optional<chosen_type> const& type, cudf::column_view const& column)
+{ return type && (type->step.layout != array_layout::views || is_on_host(column)); }
 
 /// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
 class schema_builder {
@@ -71,16 +71,16 @@ class schema_builder {
   {
     auto const top = column_path{};
     auto& root     = *tree_->schema.get();
-    detail::set_type(root, "+s", std::ssize(columns));
-    detail::set_name(root, "");
+    set_type(root, "+s", std::ssize(columns));
+    set_name(root, "");
     root.flags        = 0;
     auto const agreed = fill_children(0, columns, fields, {wanted, nullptr}, top);
-    detail::set_negotiated_metadata(root, metadata, wanted, agreed);
+    set_negotiated_metadata(root, metadata, wanted, agreed);
     tree_->nodes.front().step = {.column = cudf::data_type{cudf::type_id::STRUCT},
-                                 .layout = detail::array_layout::validity};
+                                 .layout = array_layout::validity};
   }
 
-  [[nodiscard]] std::shared_ptr<detail::schema_tree const> build() && { return std::move(tree_); }
+  [[nodiscard]] std::shared_ptr<schema_tree const> build() && { return std::move(tree_); }
 
  private:
   /// Appends nodes that stand side by side.
@@ -92,21 +92,20 @@ class schema_builder {
   }
 
   /// Chooses a level's type, by whose wish comes first.
-  static std::pair<detail::chosen_type, detail::negotiation_result> choose(
-    cudf::column_view const& column,
-    column_metadata const& metadata,
-    detail::requested_types const& asked,
-    column_path const& path)
+  static std::pair<chosen_type, negotiation_result> choose(cudf::column_view const& column,
+                                                           column_metadata const& metadata,
+                                                           requested_types const& asked,
+                                                           column_path const& path)
   {
-    auto own    = detail::plain_type(column, metadata, path);
-    auto agreed = detail::negotiation_result{};
+    auto own    = plain_type(column, metadata, path);
+    auto agreed = negotiation_result{};
     if (asked.origin != nullptr) {
-      auto origin = detail::restore(column, metadata, *asked.origin, asked.exact, path);
+      auto origin = restore(column, metadata, *asked.origin, asked.exact, path);
       agreed.kept = can_leave_as(origin, column);
       if (agreed.kept) { own = std::move(*origin); }
     }
     if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
-    auto wanted = detail::negotiate(column, metadata, *asked.wanted, path);
+    auto wanted = negotiate(column, metadata, *asked.wanted, path);
     agreed.met  = can_leave_as(wanted, column);
     if (!agreed.met) { return {std::move(own), agreed}; }
     agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
@@ -114,15 +113,15 @@ class schema_builder {
     return {std::move(agreed.changed ? *wanted : own), agreed};
   }
 
-  detail::negotiation_result fill(std::size_t index,
-                                  cudf::column_view const& column,
-                                  column_metadata const& metadata,
-                                  detail::requested_types asked,
-                                  column_path const& path)
+  negotiation_result fill(std::size_t index,
+                          cudf::column_view const& column,
+                          column_metadata const& metadata,
+                          requested_types asked,
+                          column_path const& path)
   {
     auto& schema        = *tree_->nodes[index].schema;
     auto const children = arrow_children(column, path);
-    asked.exact         = asked.exact || detail::has_extension(metadata.metadata);
+    asked.exact         = asked.exact || has_extension(metadata.metadata);
     if (metadata.children.size() > children.size()) {
       fail_invalid(path,
                    "metadata of " + std::to_string(metadata.children.size()) +
@@ -134,8 +133,8 @@ class schema_builder {
     auto const nullable    = may_be_null && asked.is_nullable(metadata.nullable);
     type.step.no_nulls     = !nullable && (asked.wanted != nullptr || !may_be_null);
     auto const step        = type.step;
-    detail::set_type(schema, type.format, std::ssize(children));
-    detail::set_name(schema, std::string{asked.name(metadata.name)});
+    set_type(schema, type.format, std::ssize(children));
+    set_name(schema, std::string{asked.name(metadata.name)});
     schema.flags = nullable ? ARROW_FLAG_NULLABLE : 0;
     if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
       schema.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
@@ -143,7 +142,7 @@ class schema_builder {
     tree_->nodes[index].step = step;
     if (step.index != cudf::type_id::EMPTY) {
       agreed &= fill_dictionary(index, column, children, metadata, asked, path);
-    } else if (step.layout == detail::array_layout::validity) {
+    } else if (step.layout == array_layout::validity) {
       auto const below = asked.below(cudf::type_id::STRUCT);
       agreed &= fill_children(index, children, metadata.children, below, path);
     } else if (has_offsets_alone(step.layout)) {
@@ -151,8 +150,8 @@ class schema_builder {
       agreed &= fill_children(index, children, metadata.children, below, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
-    tree_->nodes[index].step.shared_bits  = detail::shared_bits(step);
-    detail::set_negotiated_metadata(schema, metadata.metadata, asked.wanted, agreed);
+    tree_->nodes[index].step.shared_bits  = shared_bits(step);
+    set_negotiated_metadata(schema, metadata.metadata, asked.wanted, agreed);
     return agreed;
   }
 
@@ -161,26 +160,24 @@ class schema_builder {
     auto const& node = tree_->nodes[index];
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const& step = tree_->nodes[node.first_child + i].step;
-      if (step.no_nulls || step.checks_below || step.check != detail::value_check::none) {
-        return true;
-      }
+      if (step.no_nulls || step.checks_below || step.check != value_check::none) { return true; }
     }
     return false;
   }
 
-  static bool has_offsets_alone(detail::array_layout layout)
-  { return layout == detail::array_layout::offsets32 || layout == detail::array_layout::offsets64; }
+  static bool has_offsets_alone(array_layout layout)
+  { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
 
-  detail::negotiation_result fill_dictionary(std::size_t index,
-                                             cudf::column_view const& column,
-                                             std::span<cudf::column_view const> children,
-                                             column_metadata const& metadata,
-                                             detail::requested_types const& asked,
-                                             column_path const& path)
+  negotiation_result fill_dictionary(std::size_t index,
+                                     cudf::column_view const& column,
+                                     std::span<cudf::column_view const> children,
+                                     column_metadata const& metadata,
+                                     requested_types const& asked,
+                                     column_path const& path)
   {
     auto const values = add_nodes(1);
     auto& schema      = *tree_->nodes[index].schema;
-    detail::add_dictionary(schema);
+    add_dictionary(schema);
     tree_->nodes[index].dictionary = values;
     tree_->nodes[values].schema    = schema.dictionary;
     if (column.type().id() == cudf::type_id::DICTIONARY32) {
@@ -198,16 +195,16 @@ class schema_builder {
     return fill(values, column, of_values, asked.dictionary(), path);
   }
 
-  detail::negotiation_result fill_children(std::size_t parent,
-                                           std::span<cudf::column_view const> children,
-                                           std::vector<column_metadata> const& metadata,
-                                           detail::requested_types const& asked,
-                                           column_path const& path)
+  negotiation_result fill_children(std::size_t parent,
+                                   std::span<cudf::column_view const> children,
+                                   std::vector<column_metadata> const& metadata,
+                                   requested_types const& asked,
+                                   column_path const& path)
   {
     auto const first                  = add_nodes(children.size());
     tree_->nodes[parent].first_child  = first;
     tree_->nodes[parent].num_children = children.size();
-    auto agreed                       = detail::negotiation_result{};
+    auto agreed                       = negotiation_result{};
     auto unnamed                      = column_metadata{};
     auto const& schema                = *tree_->nodes[parent].schema;
     auto const in_list                = has_offsets_alone(tree_->nodes[parent].step.layout);
@@ -245,84 +242,29 @@ class schema_builder {
     }
   }
 
-  std::shared_ptr<detail::schema_tree> tree_{std::make_shared<detail::schema_tree>()};
+  std::shared_ptr<schema_tree> tree_{std::make_shared<schema_tree>()};
 };
-
-/// Nothing in a request is followed before this has passed.
-void check_request(ArrowSchema const* requested)
-{
-  if (requested == nullptr) { return; }
-  try {
-    detail::check_structure(*requested, nullptr, column_path{});
-  } catch (std::invalid_argument const& error) {
-    throw std::invalid_argument{std::string{"a requested schema found of which holds: "} +
-                                error.what()};
-  }
-}
-
-/// A record batch is no array of another type than a struct.
-void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
-{
-  if (requested == nullptr) { return; }
-  if (std::string_view{requested->format} != "+s") {
-    throw std::invalid_argument{"a requested type that is no struct found, the schema of a table " +
-                                std::string{"expected"}};
-  }
-  if (requested->n_children != table.num_columns()) {
-    throw std::invalid_argument{"a requested schema of " + std::to_string(requested->n_children) +
-                                " fields found, " + std::to_string(table.num_columns()) +
-                                " expected"};
-  }
-}
 
 }  // namespace
 
-unique_schema shared_schema::to_arrow() const
+std::shared_ptr<schema_tree const> build_column_schema(cudf::column_view const& column,
+                                                       column_metadata const& metadata,
+                                                       ArrowSchema const* requested)
 {
-  detail::nvtx_range const range{__func__};
-  if (tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
-  unique_schema schema;
-  detail::copy_struct(*tree_->schema.get(), *schema.get());
-  return schema;
-}
-
-shared_schema make_schema(cudf::column_view const& column,
-                          column_metadata const& metadata,
-                          ArrowSchema const* requested)
-{
-  detail::nvtx_range const range{__func__};
-  check_request(requested);
   auto builder   = schema_builder{0};
   auto const top = column_path{};
   builder.set_column(column, metadata, requested, column_path{top, metadata.name.c_str()});
-  return shared_schema{std::move(builder).build()};
+  return std::move(builder).build();
 }
 
-shared_schema make_schema(cudf::table_view const& table,
-                          std::vector<column_metadata> const& columns,
-                          key_value_metadata const& metadata,
-                          ArrowSchema const* requested)
+std::shared_ptr<schema_tree const> build_table_schema(std::span<cudf::column_view const> columns,
+                                                      std::vector<column_metadata> const& fields,
+                                                      key_value_metadata const& metadata,
+                                                      ArrowSchema const* requested)
 {
-  detail::nvtx_range const range{__func__};
-  auto const views = std::span<cudf::column_view const>{table.begin(), table.end()};
-  if (columns.size() > views.size()) {
-    throw std::invalid_argument{"metadata of " + std::to_string(columns.size()) +
-                                " columns found, at most " + std::to_string(views.size()) +
-                                " expected"};
-  }
-  check_request(requested);
-  check_table_request(table, requested);
-  auto builder = schema_builder{views.size()};
-  builder.set_table(views, columns, metadata, requested);
-  return shared_schema{std::move(builder).build()};
+  auto builder = schema_builder{columns.size()};
+  builder.set_table(columns, fields, metadata, requested);
+  return std::move(builder).build();
 }
 
-unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)
-{ return make_schema(column, metadata).to_arrow(); }
-
-unique_schema to_arrow_schema(cudf::table_view const& table,
-                              std::vector<column_metadata> const& columns,
-                              key_value_metadata const& metadata)
-{ return make_schema(table, columns, metadata).to_arrow(); }
-
-}  // namespace cudf_arrow_bridge
+}  // namespace cudf_arrow_bridge::detail
