@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/tree_copy.hpp"
 
-#include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "validate/validate.hpp"
 
@@ -11,7 +10,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,32 +17,6 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 constexpr std::int64_t view_bytes = 16;
-
-void view_node(array_tree& tree,
-               std::size_t index,
-               parsed_tree const& types,
-               ArrowArray const& array)
-{
-  auto const& type = types.type;
-  auto& node = tree.nodes[index] = {};
-  node.layout                    = type.layout;
-  node.length                    = array.length;
-  node.null_count                = array.null_count;
-  node.offset                    = array.offset;
-  auto const num_buffers         = static_cast<std::size_t>(array.n_buffers);
-  if (node.layout == array_layout::views) { tree.add_view_buffers(node, num_buffers); }
-  for (std::size_t i = 0; i < num_buffers; ++i) { node.buffer(i) = array.buffers[i]; }
-  node.per_row      = node.layout == array_layout::fixed_lists ? type.list_size : type.element_bits;
-  node.num_children = static_cast<std::size_t>(array.n_children);
-  node.first_child  = tree.add_nodes(node.num_children);
-  for (std::size_t i = 0; i < node.num_children; ++i) {
-    view_node(tree, node.first_child + i, types.children[i], *array.children[i]);
-  }
-  if (array.dictionary != nullptr) {
-    node.dictionary = tree.add_nodes(1);
-    view_node(tree, node.dictionary, types.children[0], *array.dictionary);
-  }
-}
 
 /// Copies the nodes of a tree first, then what their buffers hold.
 class tree_copier {
@@ -230,16 +202,6 @@ class tree_copier {
 };
 
 }  // namespace
-
-std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
-                                            ArrowArray const& array,
-                                            memory_location const& location)
-{
-  auto tree      = std::make_unique<array_tree>();
-  tree->location = location;
-  view_node(*tree, tree->add_nodes(1), types, array);
-  return tree;
-}
 
 std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
                                             std::size_t node,

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/tree_copy.hpp"
+#include "arrays/tree_view.hpp"
 
-#include "base/parsed_type.hpp"
-#include "compute/buffers.hpp"
-#include "validate/validate.hpp"
-
-#include <rmm/detail/error.hpp>
-
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
-#include <cstring>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <cstddef>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-constexpr std::int64_t view_bytes = 16;
 
 void view_node(array_tree& tree,
                std::size_t index,
@@ -46,189 +32,6 @@ void view_node(array_tree& tree,
   }
 }
 
-/// Copies the nodes of a tree first, then what their buffers hold.
-class tree_copier {
- public:
-  tree_copier(array_tree const& source, array_tree& target, execution const& exec)
-    : source_{source},
-      target_{target},
-      exec_{exec},
-      from_host_{source.location.device_type == ARROW_DEVICE_CPU},
-      to_host_{target.location.device_type == ARROW_DEVICE_CPU}
-  {
-  }
-
-  /// Rows `[begin, begin + size)` of a node, counted without its own offset.
-  void add(std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size)
-  {
-    auto const start = from.offset + begin;
-    auto& node = target_.nodes[to] = from;
-    if (from.layout == array_layout::views) {
-      target_.add_view_buffers(node, from.num_view_buffers);
-      std::copy_n(from.view_buffers, from.num_view_buffers, node.view_buffers);
-    }
-    // Runs are copied whole, so their rows stay where they are among them. Of no rows there need be
-    // no buffer either, so none is kept before them.
-    node.offset = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
-    node.length = size;
-    node.converted.fill(true);
-    if (size != from.length && node.null_count > 0) { node.null_count = -1; }
-    auto const first = start - node.offset;
-    auto const count = size + node.offset;
-
-    node.first_child = target_.add_nodes(node.num_children);
-    for (std::size_t i = 0; i < node.num_children; ++i) {
-      auto const& child = source_.nodes[from.first_child + i];
-      switch (node.layout) {
-        case array_layout::offsets32:
-        case array_layout::offsets64:
-        case array_layout::list_views32:
-        case array_layout::list_views64:
-        case array_layout::runs: add(node.first_child + i, child, 0, child.length); break;
-        case array_layout::fixed_lists:
-          add(node.first_child + i, child, first * node.per_row, count * node.per_row);
-          break;
-        default: add(node.first_child + i, child, first, count);
-      }
-    }
-    if (from.dictionary != array_node::no_dictionary) {
-      auto const& values = source_.nodes[from.dictionary];
-      node.dictionary    = target_.add_nodes(1);
-      add(node.dictionary, values, 0, values.length);
-    }
-    plan(to, first, count);
-  }
-
-  void run()
-  {
-    read_sizes();
-    for (auto const& copy : copies_) { run(copy); }
-    if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
-  }
-
- private:
-  /// One buffer to copy.
-  struct buffer_copy {
-    std::size_t node;
-    std::size_t slot;
-    std::byte const* source;
-    std::size_t size;
-  };
-
-  /// One buffer whose size is said somewhere: by the last offset of strings, or beside views.
-  struct sized_buffer {
-    std::size_t node;
-    std::size_t slot;
-    std::byte const* size;
-    std::int64_t width;  ///< bytes of the size
-  };
-
-  void plan(std::size_t to, std::int64_t first, std::int64_t count)
-  {
-    auto& node          = target_.nodes[to];
-    auto const add_copy = [&](std::size_t slot, std::int64_t skip, std::int64_t size) {
-      auto const* source = static_cast<std::byte const*>(std::exchange(node.buffer(slot), nullptr));
-      if (source == nullptr || size == 0) { return; }
-      copies_.push_back({to, slot, source + skip, static_cast<std::size_t>(size)});
-    };
-    auto const add_offsets = [&](std::int64_t width) {
-      if (count > 0) {
-        add_copy(1, first * width, (count + 1) * width);
-      } else {
-        // A producer may leave the one offset of no rows out.
-        node.buffers[1] = target_.conversions.emplace_back(zeros(width, exec_)).data();
-      }
-    };
-    auto const add_string = [&](std::int64_t width) {
-      auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
-      if (count > 0) { sized_.push_back({to, 2, offsets + (first + count) * width, width}); }
-      add_offsets(width);
-    };
-    auto const add_views = [&] {
-      auto const last   = std::size_t{node.num_view_buffers} - 1;
-      auto const* sizes = static_cast<std::byte const*>(node.view_buffers[last]);
-      for (std::size_t slot = 2; slot < last && count > 0; ++slot) {
-        sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8});
-      }
-      add_copy(1, first * view_bytes, count * view_bytes);
-      add_copy(last, 0, static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t)));
-    };
-    if (num_buffers(node.layout) > 0) { add_copy(0, first / 8, bytes_for_bits(count)); }
-    switch (node.layout) {
-      case array_layout::fixed:
-        add_copy(1, first / 8 * node.per_row, bytes_for_bits(count * node.per_row));
-        break;
-      case array_layout::offsets32:
-      case array_layout::offsets64: add_offsets(offset_width(node.layout)); break;
-      case array_layout::string32:
-      case array_layout::string64: add_string(offset_width(node.layout)); break;
-      case array_layout::list_views32:
-      case array_layout::list_views64: {
-        auto const width = offset_width(node.layout);
-        add_copy(1, first * width, count * width);
-        add_copy(2, first * width, count * width);
-        break;
-      }
-      case array_layout::views: add_views(); break;
-      default: break;
-    }
-  }
-
-  void read_sizes()
-  {
-    sizes_.resize(sized_.size());
-    for (std::size_t i = 0; i < sized_.size(); ++i) {
-      auto const& buffer = sized_[i];
-      if (from_host_) {
-        sizes_[i] = read_offset(buffer.size, 0, buffer.width, true, exec_.stream);
-      } else {
-        // Producers keep the sizes beside views where they like, in host memory too.
-        RMM_CUDA_TRY(cudaMemcpyAsync(&sizes_[i],
-                                     buffer.size,
-                                     static_cast<std::size_t>(buffer.width),
-                                     cudaMemcpyDefault,
-                                     exec_.stream.get()));
-      }
-    }
-    if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
-    for (std::size_t i = 0; i < sized_.size(); ++i) {
-      auto const& buffer = sized_[i];
-      auto const size    = buffer.width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
-      auto& pointer      = target_.nodes[buffer.node].buffer(buffer.slot);
-      auto const* source = static_cast<std::byte const*>(std::exchange(pointer, nullptr));
-      check_string_data(size, source, column_path{});
-      if (size > 0) {
-        copies_.push_back({buffer.node, buffer.slot, source, static_cast<std::size_t>(size)});
-      }
-    }
-  }
-
-  void run(buffer_copy const& copy)
-  {
-    // What libcudf copies of a mask ends with a whole block.
-    auto& buffer = target_.conversions.emplace_back(
-      copy.slot == 0 ? zeros(padded_mask_size(static_cast<std::int64_t>(copy.size) * 8), exec_)
-                     : rmm::device_buffer{copy.size, exec_.stream, exec_.mr});
-    target_.nodes[copy.node].buffer(copy.slot) = buffer.data();
-    if (from_host_) {
-      std::memcpy(buffer.data(), copy.source, copy.size);
-    } else {
-      // Unified addressing finds out which devices the copy is between.
-      RMM_CUDA_TRY(cudaMemcpyAsync(
-        buffer.data(), copy.source, copy.size, cudaMemcpyDefault, exec_.stream.get()));
-    }
-  }
-
-  array_tree const& source_;
-  array_tree& target_;
-  execution const& exec_;
-  bool from_host_;
-  bool to_host_;
-  std::vector<buffer_copy> copies_;
-  std::vector<sized_buffer> sized_;
-  std::vector<std::int64_t> sizes_;  ///< of these
-};
-
 }  // namespace
 
 std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
@@ -238,29 +41,6 @@ std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
   auto tree      = std::make_unique<array_tree>();
   tree->location = location;
   view_node(*tree, tree->add_nodes(1), types, array);
-  return tree;
-}
-
-std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
-                                            std::size_t node,
-                                            memory_location const& target,
-                                            cuda::stream_ref stream,
-                                            rmm::device_async_resource_ref mr)
-{
-  auto tree        = std::make_shared<array_tree>();
-  tree->location   = target;
-  auto const host  = target.device_type == ARROW_DEVICE_CPU;
-  auto const exec  = execution{host, stream, host ? host_memory_resource() : mr};
-  auto copier      = tree_copier{source, *tree, exec};
-  auto const& root = source.nodes[node];
-  copier.add(tree->add_nodes(1), root, 0, root.length);
-  try {
-    copier.run();
-  } catch (...) {
-    // Copies before the one that failed may still write to memory of the host that goes now.
-    (void)cudaStreamSynchronize(stream.get());
-    throw;
-  }
   return tree;
 }
 

@@ -2,6 +2,7 @@
 #include "import/source_array.hpp"
 
 #include "arrays/tree_copy.hpp"
+#include "arrays/tree_view.hpp"
 #include "base/errors.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
