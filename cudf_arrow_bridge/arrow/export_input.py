@@ -1,41 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an export is made of: columns of pylibcudf, and what Arrow's schema says besides."""
+"""What an export takes: pylibcudf columns, and what the Arrow schema says beyond their types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import pylibcudf as plc
 
-from .._core.export import export_parts
+from .._core.export import export_array
 from .._core.schema import Schema
 from .device_array import DeviceArray, Exporter
 from .metadata import ColumnMetadata
 from .options import ExportOptions, Kind
 
-__all__ = ["Description", "Parts", "Recent", "export", "parts_of_column"]
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+__all__ = ["ExportInput", "SchemaSpec", "export"]
 
 
 @dataclass(slots=True)
-class Description:
-    """What is said of columns beside their data. Whatever is alike in all of it shares one.
+class SchemaSpec:
+    """What an Arrow schema is made of, apart from the types of the columns.
+
+    Exports that would describe their columns alike share one spec, and with it the schema.
 
     Attributes
     ----------
     fields
-        The Arrow fields of the columns; of a table none, if these are to be named by position.
+        The Arrow fields of the columns; empty for a table whose fields are named by position.
     metadata
         The schema's metadata; empty for an array.
     labels
-        Labels that the metadata can only quote. Kept with the array in this process and passed to
-        ``assemble_*``, they make the labels exact.
+        Labels that have no JSON form, so that the metadata holds only their strings. They stay with
+        the array in this process, where ``assemble_*`` takes them.
     schema
-        The Arrow schema that these and the columns' types make, once it has been made.
+        The Arrow schema, once an export has made it.
     """
 
     fields: Sequence[ColumnMetadata]
@@ -45,8 +44,8 @@ class Description:
 
 
 @dataclass(slots=True)
-class Parts:
-    """A cuDF object taken apart.
+class ExportInput:
+    """The columns of one object to export.
 
     Attributes
     ----------
@@ -55,70 +54,45 @@ class Parts:
     columns
         The columns.
     num_rows
-        The number of rows, which a frame without columns has too.
-    description
-        What is said of them.
+        The number of rows; a frame without columns can have some.
+    schema_spec
+        What their schema says beyond their types.
     owners
-        What must stay alive while the memory is in use. It also keeps cuDF's copy-on-write from
-        writing into that memory.
+        What must stay alive while the memory is in use. These references also make cuDF copy the
+        memory before it writes there.
     """
 
     kind: Kind
     columns: Sequence[plc.Column]
     num_rows: int
-    description: Description
+    schema_spec: SchemaSpec
     owners: tuple[Any, ...] = ()
 
-
-def parts_of_column(column: plc.Column) -> Parts:
-    """Return what an export of a column, of which nothing else is known, is made of."""
-    return Parts("column", [column], column.size(), Description([ColumnMetadata()], {}))
+    @classmethod
+    def of_column(cls, column: plc.Column) -> ExportInput:
+        """Return the input for a column without a name or metadata."""
+        return cls("column", [column], column.size(), SchemaSpec([ColumnMetadata()], {}))
 
 
 def export(
-    parts: Parts,
-    how: ExportOptions,
-    requested: object | None = None,
+    export_input: ExportInput,
+    options: ExportOptions,
+    requested_schema: object | None = None,
     exporter: Exporter | None = None,
 ) -> DeviceArray:
     """Export columns.
 
     Parameters
     ----------
-    parts
-        The columns, and what is said of them.
-    how
-        How to export them.
-    requested
-        The capsule of a schema that a consumer would rather have.
+    export_input
+        The columns and their schema spec.
+    options
+        The stream, and what the array may look like.
+    requested_schema
+        The capsule of the schema that a consumer asks for, or None.
     exporter
-        Exports the same again as another consumer asks for.
+        Exports the same columns again when another consumer asks for another schema.
     """
-    schema, array = export_parts(parts, how, requested)
-    return DeviceArray(array, schema, parts.kind, parts.description.labels, exporter=exporter)
-
-
-class Recent(Generic[Key, Value]):
-    """Remembers the last few values under keys that need not be hashable.
-
-    Parameters
-    ----------
-    most
-        How many to remember.
-    """
-
-    def __init__(self, most: int = 16) -> None:
-        self._most = most
-        # Replaced as a whole, so that threads need no lock.
-        self._entries: tuple[tuple[Key, Value], ...] = ()
-
-    def find(self, is_same: Callable[[Key], bool]) -> Value | None:
-        """Return the value of the latest key that passes."""
-        for key, value in self._entries:
-            if is_same(key):
-                return value
-        return None
-
-    def add(self, key: Key, value: Value) -> None:
-        """Remember a value, and forget the oldest of many."""
-        self._entries = ((key, value), *self._entries[: self._most - 1])
+    schema, array = export_array(export_input, options, requested_schema)
+    labels = export_input.schema_spec.labels
+    return DeviceArray(array, schema, export_input.kind, labels, exporter=exporter)

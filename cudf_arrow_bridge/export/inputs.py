@@ -1,94 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever holds cuDF data, taken apart for an export."""
+"""The columns to export of each kind of object, and what their schema says beyond their types."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pylibcudf as plc
 
 from .._core.columns import types_of
 from .._core.schema import Schema, are_equal
+from ..arrow.bounded_cache import BoundedCache
+from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import from_field
 from ..arrow.options import ImportOptions, Kind
-from ..arrow.parts import Description, Parts, Recent, parts_of_column
-from ..arrow.sources import Source, open_source
+from ..arrow.sources import SourceArray, open_array
 from ..cuda.streams import Stream
 
-__all__ = ["is_cudf", "parts_of", "parts_of_source"]
+__all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
 
 
-def parts_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Parts:
-    """Take whatever holds cuDF data apart, for an export; anything else is imported first.
+def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> ExportInput:
+    """Return the columns of any object that can be exported.
 
     Parameters
     ----------
-    obj, preserve_index
-        As in `to_arrow_device`, or an array of a stream.
+    obj
+        An object of cuDF or pylibcudf; or an array of another library, which is imported.
+    preserve_index
+        Whether the index of a frame or series becomes columns; see `to_arrow_device`.
     stream
-        Where an index that is made for the occasion is made, and foreign arrays are imported.
+        The stream on which arrays are imported, and columns are made of range indexes.
     """
     if isinstance(obj, plc.Column):
-        return parts_of_column(obj)
+        return ExportInput.of_column(obj)
     if isinstance(obj, plc.Table):
         columns = obj.columns()
-        return Parts("table", columns, obj.num_rows(), _unnamed(columns), (obj,))
+        spec = _spec_by_position(types_of(columns))
+        return ExportInput("table", columns, obj.num_rows(), spec, (obj,))
     if is_cudf(obj):
-        # cuDF, which takes a second to import, is there already.
+        # Importing cuDF takes a second; here somebody has imported it already.
         from ..frames.disassemble import disassemble
 
         return disassemble(obj, preserve_index, stream)
-    return parts_of_source(obj if isinstance(obj, Source) else open_source(obj), stream)
+    source = obj if isinstance(obj, SourceArray) else open_array(obj)
+    return export_input_of_source(source, stream)
 
 
 def is_cudf(obj: Any) -> bool:
-    """Say whether this is one of cuDF's objects, which an import of cuDF must have made."""
+    """Say whether this is a frame, series or index of cuDF, without importing cuDF."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-_unnamed_known: Recent[bytes, Description] = Recent()
+@lru_cache(maxsize=16)
+def _spec_by_position(types: bytes) -> SchemaSpec:
+    """Return the spec of tables with these column types, whose fields are named by position."""
+    return SchemaSpec([], {})
 
 
-def _unnamed(columns: Sequence[plc.Column]) -> Description:
-    """Describe a table that has only its columns' types: the core names the fields by position."""
-    types = types_of(columns)
-    description = _unnamed_known.find(types.__eq__)
-    if description is None:
-        description = Description([], {})
-        _unnamed_known.add(types, description)
-    return description
-
-
-def parts_of_source(source: Source, stream: Stream, kind: Kind | None = None) -> Parts:
-    """Import what another library holds, to be exported under the names it came with.
+def export_input_of_source(
+    source: SourceArray, stream: Stream, kind: Kind | None = None
+) -> ExportInput:
+    """Import an array of another library, to export it with the schema it came with.
 
     Parameters
     ----------
     source
         The array.
     stream
-        Where it is imported.
+        The stream on which it is imported.
     kind
-        Whether it is a table or a column; None where the source says so.
+        Whether it is a table or a column; None to decide by the source.
     """
-    # It goes on to somebody who takes what Arrow allows.
+    # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
     options = ImportOptions(sanitize=False)
-    found = source.kind(kind)
-    if found == "table":
+    kind = source.kind(kind)
+    if kind == "table":
         columns, num_rows = source.import_table(stream, None, options)
     else:
         columns = [source.import_column(stream, None, options)]
         num_rows = columns[0].size()
-    return Parts(found, columns, num_rows, _description_of(source, found, columns))
+    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns))
 
 
 @dataclass(frozen=True)
 class _SourceKey:
-    """What the schema of an imported array depends on, once that is exported."""
+    """All that the schema of an export of an imported array depends on."""
 
     schema: object
     kind: Kind
@@ -102,20 +103,19 @@ class _SourceKey:
         )
 
 
-_known: Recent[_SourceKey, Description] = Recent()
+_specs: BoundedCache[_SourceKey, SchemaSpec] = BoundedCache()
 
 
-def _description_of(source: Source, kind: Kind, columns: Sequence[plc.Column]) -> Description:
-    # The batches of a stream come one by one, each with a schema of its own.
+def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:
+    # The batches of one stream share a spec: each has a schema of its own, equal to the others.
     key = _SourceKey(source.schema_capsule, kind, types_of(columns))
-    description = _known.find(key.equals)
-    if description is None:
+    spec = _specs.find(key.equals)
+    if spec is None:
         if kind == "table":
             schema = source.schema()
-            fields = [from_field(field) for field in schema]
-            description = Description(fields, schema.metadata or {})
+            spec = SchemaSpec([from_field(field) for field in schema], schema.metadata or {})
         else:
-            description = Description([from_field(source.field())], {})
+            spec = SchemaSpec([from_field(source.field())], {})
         copied = Schema.copy_of(source.schema_capsule).__arrow_c_schema__()
-        _known.add(replace(key, schema=copied), description)
-    return description
+        _specs.add(replace(key, schema=copied), spec)
+    return spec

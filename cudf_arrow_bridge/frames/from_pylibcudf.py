@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pylibcudf column that came from Arrow as a cuDF column, converted where cuDF insists."""
+"""Imported pylibcudf columns as cuDF columns, converted where cuDF lacks the type."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cudf
@@ -13,8 +14,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.columns import rebuild
-from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage
-from ..cuda.residency import Place
+from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage_type_of
+from ..cuda.residency import ComputeLocation
 from . import convert
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
@@ -23,11 +24,11 @@ from .cudf_private import (
     compatible_timezone,
     make_column,
 )
-from .dtypes import fits, is_interval_type, leaf_dtype, type_of
+from .dtypes import fits, hinted_arrow_type, is_interval_type, leaf_dtype
+from .imported_fields import attach_field
 from .labels import Json
-from .origins import remember
 
-__all__ = ["incoming"]
+__all__ = ["column_from_pylibcudf"]
 
 _NUMPY = {
     plc.TypeId.INT8: "int8",
@@ -62,154 +63,185 @@ _DAYS = {
 }
 
 
-def incoming(column: plc.Column, field: pa.Field, form: Json, place: Place) -> ColumnBase:
-    """Return a column that came from Arrow as a cuDF column.
+@dataclass(slots=True)
+class _Level:
+    """One level of a column: what is known of it from Arrow.
 
-    Zero-copy, but for what cuDF cannot hold: days become seconds, codes of another width than cuDF
-    wants are widened or narrowed, a null array becomes a string column without values, and a
-    dictionary becomes its plain values where cuDF has no category: inside lists and structs, and
-    where null is among the dictionary's values.
+    Attributes
+    ----------
+    field
+        The Arrow field.
+    hint
+        The hint for its dtype, which fits the field; or None.
+    location
+        Where to convert.
+    path
+        The path of the level, for errors.
+    is_top
+        Whether it is a column of a frame rather than a child of one.
+    """
 
-    What the column was in Arrow is remembered with its memory, and that is what it leaves as again.
+    field: pa.Field
+    hint: Json
+    location: ComputeLocation
+    path: str
+    is_top: bool = False
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return storage_type_of(self.field.type)
+
+    def child(self, field: pa.Field, hint: Json, name: str) -> _Level:
+        """Return the level of a child."""
+        return _Level(field, hint, self.location, f"{self.path}{name}")
+
+    def hint_part(self, key: str) -> Json:
+        """Return an entry of the hint, None if it has no such entry."""
+        return self.hint.get(key) if isinstance(self.hint, dict) else None
+
+
+def column_from_pylibcudf(
+    column: plc.Column, field: pa.Field, hint: Json, location: ComputeLocation
+) -> ColumnBase:
+    """Return an imported column as a cuDF column.
+
+    Zero-copy, except for what cuDF does not have. Days become seconds; codes of another width than
+    cuDF's are cast; a null array becomes a string column. Dictionaries inside lists and structs,
+    and those with null among their values, are decoded.
+
+    The field is attached to the column, which is exported with it again.
 
     Parameters
     ----------
     column
         The column as imported.
     field
-        The field it came with. Its name begins the path in errors.
-    form
-        The hint for its dtype, ignored where it doesn't fit the field.
-    place
-        Where conversions run.
+        The field it was imported with. Its name begins the path in errors.
+    hint
+        The hint for its dtype, ignored where it does not fit the field.
+    location
+        Where to convert.
 
     Raises
     ------
     TypeError
         If no cuDF frame can hold such a column.
     """
-    made = _hinted(column, field, form, place)
-    if made is None:
-        made = make_column(*_incoming(column, field, None, place, field.name, True))
-    remember(made, field)
-    return made
+    result = _convert_with_hint(column, field, hint, location)
+    if result is None:
+        level = _Level(field, None, location, field.name, is_top=True)
+        result = make_column(*_convert(column, level))
+    attach_field(result, field)
+    return result
 
 
-def _hinted(column: plc.Column, field: pa.Field, form: Json, place: Place) -> ColumnBase | None:
-    if form is None or not fits(form, field.type):
+def _convert_with_hint(
+    column: plc.Column, field: pa.Field, hint: Json, location: ComputeLocation
+) -> ColumnBase | None:
+    if hint is None or not fits(hint, field.type):
         return None
     try:
-        return make_column(*_incoming(column, field, form, place, field.name, True))
+        level = _Level(field, hint, location, field.name, is_top=True)
+        return make_column(*_convert(column, level))
     except (TypeError, ValueError, NotImplementedError):
-        # The hint asks for what cuDF does not have; without it the column may do.
+        # cuDF does not have the hinted dtype, but may have the one without the hint.
         return None
 
 
-def _incoming(
-    column: plc.Column, field: pa.Field, form: Json, place: Place, path: str, top: bool
-) -> tuple[plc.Column, Any]:
+def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
     """Return the column as cuDF stores it, and its dtype."""
     type_id = column.type().id()
-    arrow_type = storage(field.type)
+    arrow_type = level.arrow_type
     if type_id == plc.TypeId.DICTIONARY32:
-        return _dictionary(column, arrow_type, form, place, path, top)
+        return _convert_dictionary(column, level)
     if type_id == plc.TypeId.LIST:
-        column, dtype = _list(column, arrow_type, form, place, path)
+        column, dtype = _convert_list(column, level)
     elif type_id == plc.TypeId.STRUCT:
-        column, dtype = _struct(column, field, form, place, path)
+        column, dtype = _convert_struct(column, level)
     elif type_id == plc.TypeId.STRING:
-        dtype = leaf_dtype(form, DEFAULT_STRING_DTYPE)
+        dtype = leaf_dtype(level.hint, DEFAULT_STRING_DTYPE)
     elif type_id == plc.TypeId.EMPTY:
-        # As cuDF takes pa.nulls(): its default string type, and inside a nested one, object.
-        column = convert.all_null_strings(column.size(), place)
-        dtype = leaf_dtype(form, DEFAULT_STRING_DTYPE if top else np.dtype(object))
+        # The dtypes that cuDF gives pa.nulls(), at the top level and inside nested columns.
+        column = convert.all_null_strings(column.size(), level.location)
+        dtype = leaf_dtype(level.hint, DEFAULT_STRING_DTYPE if level.is_top else np.dtype(object))
     elif type_id in _DECIMALS:
-        make, most = _DECIMALS[type_id]
-        precision = arrow_type.precision if pa.types.is_decimal(arrow_type) else most
-        dtype = make(precision, -column.type().scale())
+        make_dtype, max_precision = _DECIMALS[type_id]
+        precision = arrow_type.precision if pa.types.is_decimal(arrow_type) else max_precision
+        dtype = make_dtype(precision, -column.type().scale())
     else:
         if type_id in _DAYS:
-            column = convert.days_to_seconds(column, _DAYS[type_id], place)
+            column = convert.days_to_seconds(column, _DAYS[type_id], level.location)
             type_id = _DAYS[type_id]
         if type_id not in _NUMPY:
-            raise _unsupported(path, f"{field.type} as libcudf's {type_id.name}")
-        dtype = leaf_dtype(form, np.dtype(_NUMPY[type_id]))
+            raise _unsupported(level.path, f"{level.field.type} as libcudf's {type_id.name}")
+        dtype = leaf_dtype(level.hint, np.dtype(_NUMPY[type_id]))
         if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
-            dtype = _zoned(arrow_type, path)
-    if isinstance(form, dict) and "arrow" in form:
-        dtype = pd.ArrowDtype(type_of(form))
+            dtype = _timezone_dtype(arrow_type, level.path)
+    if level.hint_part("arrow") is not None:
+        dtype = pd.ArrowDtype(hinted_arrow_type(level.hint))
     return column, dtype
 
 
-def _dictionary(
-    column: plc.Column, arrow_type: pa.DataType, form: Json, place: Place, path: str, top: bool
-) -> tuple[plc.Column, Any]:
+def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
     _, values = column.children()
     codes = convert.codes_of(column)
-    value_field = pa.field("", arrow_type.value_type)
-    inner = form.get("category") if isinstance(form, dict) else None
-    indexable = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
-    if top and indexable and values.null_count() == 0:
-        categories = make_column(*_incoming(values, value_field, inner, place, path, False))
-        remember(categories, value_field)
-        unknown = isinstance(form, dict) and form.get("ordered", False) is None
-        ordered = None if unknown else arrow_type.ordered
-        dtype = cudf.CategoricalDtype(categories, ordered)
-        return convert.codes(codes, codes_dtype(dtype), place), dtype
-    if place.host and values.type().id() in _NESTED:
-        raise _unsupported(path, f"a dictionary of {arrow_type.value_type}")
-    values, dtype = _incoming(values, value_field, inner, place, path, top)
-    return convert.decode(codes, values, place), dtype
+    value_field = pa.field("", level.arrow_type.value_type)
+    value_level = level.child(value_field, level.hint_part("category"), "")
+    can_be_categories = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
+    if level.is_top and can_be_categories and values.null_count() == 0:
+        categories = make_column(*_convert(values, value_level))
+        attach_field(categories, value_field)
+        # cuDF also has categories whose order is None, which only the hint can say.
+        is_none = isinstance(level.hint, dict) and level.hint.get("ordered", False) is None
+        dtype = cudf.CategoricalDtype(categories, None if is_none else level.arrow_type.ordered)
+        return convert.cast_codes(codes, codes_dtype(dtype), level.location), dtype
+    if level.location.host and values.type().id() in _NESTED:
+        raise _unsupported(level.path, f"a dictionary of {level.arrow_type.value_type}")
+    values, dtype = _convert(values, replace(value_level, is_top=level.is_top))
+    return convert.decode(codes, values, level.location), dtype
 
 
-def _list(
-    column: plc.Column, arrow_type: pa.DataType, form: Json, place: Place, path: str
-) -> tuple[plc.Column, Any]:
+def _convert_list(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
+    arrow_type = level.arrow_type
     if pa.types.is_map(arrow_type):
         entries = pa.struct([arrow_type.key_field, arrow_type.item_field])
         field = pa.field("entries", entries)
     elif hasattr(arrow_type, "value_field"):
         field = arrow_type.value_field
     else:
-        # The bytes of the several binary types.
+        # A binary type: libcudf has a list of its bytes.
         field = pa.field("item", pa.uint8())
     offsets, values = column.children()
-    values, dtype = _incoming(values, field, _part(form, "list"), place, f"{path}[]", False)
+    values, dtype = _convert(values, level.child(field, level.hint_part("list"), "[]"))
     return _with_children(column, [offsets, values]), cudf.ListDtype(dtype)
 
 
-def _struct(
-    column: plc.Column, field: pa.Field, form: Json, place: Place, path: str
-) -> tuple[plc.Column, Any]:
-    fields = list(storage(field.type))
-    names = [child.name for child in fields]
+def _convert_struct(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
+    fields = list(level.arrow_type)
+    names = [field.name for field in fields]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _unsupported(path, f"a struct with two fields named {twice!r}")
-    interval = _part(form, "interval")
-    forms = _part(form, "struct") or [interval] * len(fields)
-    pairs = [
-        _incoming(child, child_field, child_form, place, f"{path}.{child_field.name}", False)
-        for child, child_field, child_form in zip(column.children(), fields, forms, strict=True)
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise _unsupported(level.path, f"a struct with two fields named {duplicate!r}")
+    # Both sides of an interval have the same hint.
+    hints = level.hint_part("struct") or [level.hint_part("interval")] * len(fields)
+    converted = [
+        _convert(child, level.child(field, hint, f".{field.name}"))
+        for child, field, hint in zip(column.children(), fields, hints, strict=True)
     ]
-    column = _with_children(column, [child for child, _ in pairs])
-    dtypes = [dtype for _, dtype in pairs]
-    if isinstance(form, dict) and "interval" in form:
-        return column, cudf.IntervalDtype(dtypes[0], form["closed"])
-    if names == ["left", "right"] and dtypes[0] == dtypes[1] and (closed := _closed(field)):
+    column = _with_children(column, [child for child, _ in converted])
+    dtypes = [dtype for _, dtype in converted]
+    if isinstance(level.hint, dict) and "interval" in level.hint:
+        return column, cudf.IntervalDtype(dtypes[0], level.hint["closed"])
+    if names == ["left", "right"] and dtypes[0] == dtypes[1] and (closed := _closed(level.field)):
         return column, cudf.IntervalDtype(dtypes[0], closed)
     return column, cudf.StructDtype(dict(zip(names, dtypes, strict=True)))
-
-
-def _part(form: Json, key: str) -> Json:
-    return form.get(key) if isinstance(form, dict) else None
 
 
 def _closed(field: pa.Field) -> str | None:
     """Return the closed side of an interval, None for any other field."""
     if is_interval_type(field.type):
         return str(field.type.closed)
-    # Without pandas loaded when the schema was read, pyarrow leaves the extension in the metadata.
+    # If pandas was not loaded when the schema was read, pyarrow left the extension in the metadata.
     metadata = field.metadata or {}
     if metadata.get(EXTENSION_NAME) != b"pandas.interval":
         return None
@@ -220,7 +252,7 @@ def _closed(field: pa.Field) -> str | None:
     return closed if closed in ("left", "right", "both", "neither") else None
 
 
-def _zoned(arrow_type: pa.DataType, path: str) -> Any:
+def _timezone_dtype(arrow_type: pa.DataType, path: str) -> Any:
     try:
         return compatible_timezone(pd.DatetimeTZDtype(arrow_type.unit, arrow_type.tz))
     except (NotImplementedError, TypeError, KeyError, ValueError) as error:
@@ -231,8 +263,8 @@ def _with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column
     return rebuild(column, lambda span: span, children)
 
 
-def _unsupported(path: str, found: str) -> TypeError:
+def _unsupported(path: str, description: str) -> TypeError:
     return TypeError(
-        f"{path}: found {found}, expected a type that a cuDF frame can hold; "
+        f"{path}: found {description}, expected a type that a cuDF frame can hold; "
         'import with to="pylibcudf" instead'
     )

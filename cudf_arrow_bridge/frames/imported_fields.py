@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Arrow field the columns of a frame came from, so that they can leave as it again.
+"""The Arrow fields that columns were imported with, so that they are exported with them again.
 
-cuDF has fewer types than Arrow: a date is a timestamp there, a map a list of structs. What a column
-was goes with its memory, level by level, through slices and into other frames. Whatever cuDF
-computes is new memory, and leaves as what cuDF made of it.
+cuDF has fewer types than Arrow: a date becomes a timestamp, a map a list of structs. The field of a
+column is attached to its memory, at each level of nesting, and stays with it in slices and other
+frames. What cuDF computes is new memory without a field, and is exported as what cuDF made it.
 """
 
 from __future__ import annotations
@@ -19,80 +19,81 @@ from ..arrow.metadata import (
     EXTENSION_NAME,
     child_fields,
     own_metadata,
-    storage,
+    storage_type_of,
 )
-from .cudf_private import ColumnBase, note_on_column, note_on_memory, notes_of
+from .cudf_private import ColumnBase, attach_to_column, attach_to_memory, attachments
 
-__all__ = ["lasting_metadata", "recall", "recall_all", "remember"]
+__all__ = ["attach_field", "imported_field", "imported_fields", "kept_metadata"]
 
 _TIMESTAMP = pa.timestamp("s").id
-#: Types that cuDF has itself, with nothing below them.
-_KEPT = {
-    *(kind().id for kind in (pa.int8, pa.int16, pa.int32, pa.int64, pa.bool_)),
-    *(kind().id for kind in (pa.uint8, pa.uint16, pa.uint32, pa.uint64)),
-    *(kind().id for kind in (pa.float32, pa.float64, pa.string, pa.large_string)),
+#: The flat types that cuDF has itself.
+_CUDF_TYPES = {
+    *(make_type().id for make_type in (pa.int8, pa.int16, pa.int32, pa.int64, pa.bool_)),
+    *(make_type().id for make_type in (pa.uint8, pa.uint16, pa.uint32, pa.uint64)),
+    *(make_type().id for make_type in (pa.float32, pa.float64, pa.string, pa.large_string)),
     *(_TIMESTAMP, pa.duration("s").id),
 }
 
 
-def remember(column: ColumnBase, field: pa.Field) -> None:
-    """Keep what a column, and all below it, came from.
+def attach_field(column: ColumnBase, field: pa.Field) -> None:
+    """Attach the field that a column was imported with to the column and its children.
 
     Parameters
     ----------
     column
         The column as cuDF stores it.
     field
-        The field it came with.
+        The field.
     """
-    if not _says_nothing_new(field):
-        note_on_column(column, field)
-        _remember_memory(column.plc_column, field)
+    if not _is_default(field):
+        attach_to_column(column, field)
+        _attach_to_levels(column.plc_column, field)
 
 
-def _says_nothing_new(field: pa.Field) -> bool:
-    """Say whether cuDF's own column would leave as the very same field."""
+def _is_default(field: pa.Field) -> bool:
+    """Say whether a cuDF column without a field is exported with the same one."""
     arrow_type = field.type
     return (
-        arrow_type.id in _KEPT
+        arrow_type.id in _CUDF_TYPES
         and field.nullable
         and field.metadata is None
         and not (arrow_type.id == _TIMESTAMP and arrow_type.tz)
     )
 
 
-def _remember_memory(column: plc.Column, field: pa.Field) -> None:
-    note_on_memory(column, field)
-    if pa.types.is_dictionary(storage(field.type)):
-        # Below its values; what a category's are, cuDF keeps in a column of its own.
+def _attach_to_levels(column: plc.Column, field: pa.Field) -> None:
+    attach_to_memory(column, field)
+    if pa.types.is_dictionary(storage_type_of(field.type)):
+        # The column is the decoded values, or codes without children: cuDF keeps categories apart.
         (field,) = child_fields(field.type)
     for child, child_field in zip(_arrow_children(column), child_fields(field.type), strict=False):
-        _remember_memory(child, child_field)
+        _attach_to_levels(child, child_field)
 
 
 def _arrow_children(column: plc.Column) -> list[plc.Column]:
+    """Return the children that Arrow has too; libcudf's lists and strings also have offsets."""
     children: list[plc.Column] = column.children()
     if column.type().id() == plc.TypeId.LIST:
         return children[1:]
     return children if column.type().id() == plc.TypeId.STRUCT else []
 
 
-def recall(column: ColumnBase) -> pa.Field | None:
-    """Return the field that a column came with, if it is still what it was."""
-    return recall_all([column]).get(0)
+def imported_field(column: ColumnBase) -> pa.Field | None:
+    """Return the field that a column was imported with, None if there is none."""
+    return imported_fields([column]).get(0)
 
 
-def recall_all(columns: Sequence[ColumnBase]) -> dict[int, pa.Field]:
-    """Return, by position, the fields that columns came with; most came with none worth a note."""
-    return notes_of(columns)
+def imported_fields(columns: Sequence[ColumnBase]) -> dict[int, pa.Field]:
+    """Return, by position, the fields that columns were imported with; most have none."""
+    return attachments(columns)
 
 
-def lasting_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
-    """Return the metadata to export a column with again, its extension type's name included."""
+def kept_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
+    """Return the metadata of a field that its column is exported with again."""
     metadata = dict(own_metadata(field))
     metadata.pop(BRIDGE_KEY, None)
     if metadata.get(EXTENSION_NAME) == b"pandas.interval":
-        # An interval says so by its dtype.
+        # The export makes this metadata from the dtype.
         del metadata[EXTENSION_NAME]
         metadata.pop(EXTENSION_METADATA, None)
     return metadata

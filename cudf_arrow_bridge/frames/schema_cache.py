@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of one shape leave under one schema: what was worked out for one serves the next."""
+"""A cache of schema specs: frames with the same labels and dtypes are exported with one schema."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import cudf
 import pandas as pd
 
 from .._core.columns import types_of
-from ..arrow.parts import Description, Recent
+from ..arrow.bounded_cache import BoundedCache
+from ..arrow.export_input import SchemaSpec
 from .cudf_private import ColumnBase
-from .layout import Index, Kind
-from .origins import recall_all
+from .imported_fields import imported_fields
+from .layout import ObjectType, RowIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Shape", "described", "remember"]
+__all__ = ["SchemaKey", "cache_spec", "cached_spec"]
 
-#: Dtypes that leave something to the data: to categories, or to what nested columns came from.
-_OPEN = (
+#: Dtypes for which the schema depends on more than `SchemaKey` has: on the types of categories, or
+#: on the fields that children were imported with.
+_UNCACHED = (
     cudf.CategoricalDtype,
     cudf.IntervalDtype,
     cudf.ListDtype,
@@ -32,95 +34,118 @@ _OPEN = (
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class SchemaKey:
     """All that the schema of a frame depends on.
 
     Attributes
     ----------
-    kind
+    object_type
         What is exported.
-    labels, names
-        The labels of its columns; their names, which an Index can change.
-    rows
-        The names of the index of the rows, and its range if it is one.
+    labels
+        The labels of the columns.
+    names
+        The names of the labels, since those of a pandas Index can change.
+    row_index
+        The names of the row index, and start, stop and step if it is a range.
     dtypes, types
-        Of all columns, those of the index included: in cuDF and in libcudf.
-    origins
-        The fields that some came from, by position.
+        The cuDF dtypes and the libcudf types of all columns, those of the row index included.
+    fields
+        The fields that columns were imported with, by position.
     nullable
-        Whether each of these is to be marked so.
+        For each of these fields, whether it must be nullable.
     """
 
-    kind: Kind
+    object_type: ObjectType
     labels: pd.Index
     names: tuple[Hashable, ...]
-    rows: tuple[Any, ...] | None
+    row_index: tuple[Any, ...] | None
     dtypes: tuple[Any, ...]
     types: bytes
-    origins: dict[int, pa.Field]
+    fields: dict[int, pa.Field]
     nullable: list[bool]
 
     @classmethod
     def of(
-        cls, kind: Kind, labels: pd.Index, rows: Index | None, columns: Sequence[ColumnBase]
-    ) -> Shape | None:
-        """Return the shape of some columns; None if their data has a say in the schema."""
+        cls,
+        object_type: ObjectType,
+        labels: pd.Index,
+        row_index: RowIndex | None,
+        columns: Sequence[ColumnBase],
+    ) -> SchemaKey | None:
+        """Return the key of a frame, None if its schema depends on more than the key holds.
+
+        Parameters
+        ----------
+        object_type
+            What is exported.
+        labels
+            The labels of the columns, without those of the row index.
+        row_index
+            The row index; None if it is dropped.
+        columns
+            All columns, those of the row index included.
+        """
         names = tuple(labels.names)
-        if not all(map(_is_plain, names if rows is None else (*names, *rows.names))):
+        if not all(map(_is_comparable, names if row_index is None else (*names, *row_index.names))):
             return None
         dtypes = tuple([column.dtype for column in columns])
-        if any(issubclass(kind, _OPEN) for kind in set(map(type, dtypes))):
+        if any(issubclass(dtype_class, _UNCACHED) for dtype_class in set(map(type, dtypes))):
             return None
-        origins = recall_all(columns)
+        fields = imported_fields(columns)
         nullable = [
-            field.nullable or columns[position].null_count > 0
-            for position, field in origins.items()
+            field.nullable or columns[position].null_count > 0 for position, field in fields.items()
         ]
         types = types_of([column.plc_column for column in columns])
-        index = None if rows is None else (*rows.names, _ends(rows.range))
-        return cls(kind, labels, names, index, dtypes, types, origins, nullable)
+        index = None if row_index is None else (*row_index.names, _bounds(row_index.range))
+        return cls(object_type, labels, names, index, dtypes, types, fields, nullable)
 
-    def equals(self, other: Shape) -> bool:
-        """Say whether two frames leave under the same schema."""
+    def equals(self, other: SchemaKey) -> bool:
+        """Say whether two frames are exported with the same schema."""
         return (
             self.types == other.types
             and self.dtypes == other.dtypes
             and self.nullable == other.nullable
-            and (self.kind, self.names, self.rows) == (other.kind, other.names, other.rows)
+            and (self.object_type, self.names, self.row_index)
+            == (other.object_type, other.names, other.row_index)
             and _same_labels(self.labels, other.labels)
-            and self.origins.keys() == other.origins.keys()
-            and all(map(_same_field, self.origins.values(), other.origins.values()))
+            and self.fields.keys() == other.fields.keys()
+            and all(map(_same_field, self.fields.values(), other.fields.values()))
         )
 
 
-_known: Recent[Shape, Description] = Recent()
+_specs: BoundedCache[SchemaKey, SchemaSpec] = BoundedCache()
 
 
-def described(shape: Shape) -> Description | None:
-    """Return the description of an earlier frame of this shape."""
-    return _known.find(shape.equals)
+def cached_spec(key: SchemaKey) -> SchemaSpec | None:
+    """Return the spec of an earlier frame with this key, or None."""
+    return _specs.find(key.equals)
 
 
-def remember(shape: Shape, description: Description) -> None:
-    """Keep a description for the frames to come."""
-    _known.add(shape, description)
+def cache_spec(key: SchemaKey, spec: SchemaSpec) -> None:
+    """Keep a spec for later frames with this key."""
+    _specs.add(key, spec)
 
 
-def _is_plain(label: Hashable) -> bool:
-    # Of other types, labels that are equal need not be the same.
+def _is_comparable(label: Hashable) -> bool:
+    # Other labels can be equal and yet have different JSON forms: 1, 1.0 and True.
     return label is None or type(label) is str
 
 
-def _ends(span: range | None) -> tuple[int, int, int] | None:
-    # Ranges of nothing are all equal, and yet have ends.
-    return None if span is None else (span.start, span.stop, span.step)
+def _bounds(rows: range | None) -> tuple[int, int, int] | None:
+    # Not the range itself: all empty ranges are equal.
+    return None if rows is None else (rows.start, rows.stop, rows.step)
 
 
 def _same_labels(one: pd.Index, other: pd.Index) -> bool:
     if one is other:
         return True
-    plain = isinstance(one, pd.RangeIndex) or isinstance(one.dtype, pd.StringDtype)
-    return plain and type(one) is type(other) and one.dtype == other.dtype and one.equals(other)
+    is_comparable = isinstance(one, pd.RangeIndex) or isinstance(one.dtype, pd.StringDtype)
+    return (
+        is_comparable
+        and type(one) is type(other)
+        and one.dtype == other.dtype
+        and one.equals(other)
+    )
 
 
 def _same_field(one: pa.Field, other: pa.Field) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cuDF column as Arrow sees it: a pylibcudf column and the field that goes with it."""
+"""cuDF columns as pylibcudf columns, with the metadata of their Arrow fields."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from ..arrow.metadata import (
     EXTENSION_NAME,
     ColumnMetadata,
     child_fields,
-    storage,
+    storage_type_of,
 )
-from .cudf_private import category_values, noted_on_memory
+from .cudf_private import attached_to_memory, category_values
 from .dtypes import element_dtype, field_dtypes, interval_dtype
-from .origins import lasting_metadata, recall
+from .imported_fields import imported_field, kept_metadata
 
-__all__ = ["Share", "outgoing"]
+__all__ = ["ShareBuffer", "column_to_pylibcudf"]
 
-#: Takes hold of the memory of one export; see `_cudf_private.sharer`.
-Share = Callable[[Any], Any]
+#: Shares a buffer with an export; see `cudf_private.buffer_sharer`.
+ShareBuffer = Callable[[Any], Any]
 
+#: The signed type of each unsigned one, and the number of values whose codes fit it.
 _UNSIGNED_TO_SIGNED = {
     plc.TypeId.UINT8: (plc.TypeId.INT8, 1 << 7),
     plc.TypeId.UINT16: (plc.TypeId.INT16, 1 << 15),
@@ -38,14 +39,18 @@ _UNSIGNED_TO_SIGNED = {
 }
 
 
-def outgoing(
-    column: plc.Column, dtype: Any, name: str, share: Share, origin: pa.Field | None = None
+def column_to_pylibcudf(
+    column: plc.Column,
+    dtype: Any,
+    name: str,
+    share_buffer: ShareBuffer,
+    field: pa.Field | None = None,
 ) -> tuple[plc.Column, ColumnMetadata]:
-    """Return a cuDF column as Arrow sees it, without copying anything.
+    """Return a cuDF column and its metadata for an export, without copying data.
 
-    The offset stays what it is; the buffers are new references, which cuDF's copy-on-write
-    respects. A category becomes a dictionary, an interval a struct that pandas' extension type
-    marks. The codes of a category keep their width and go out signed when every code fits.
+    The buffers are new references, so that cuDF copies before it writes. The offset stays. A
+    category becomes a dictionary, whose codes become signed if all fit the signed type of their
+    width. An interval becomes a struct with the metadata of pandas' extension type.
 
     Parameters
     ----------
@@ -54,86 +59,105 @@ def outgoing(
     dtype
         Its cuDF dtype.
     name
-        The name of its field.
-    share
-        Takes hold of its memory.
-    origin
-        The field that it came from, to leave as again where its type still can.
+        The name of its Arrow field.
+    share_buffer
+        Shares a buffer with the export.
+    field
+        The field that it was imported with, or None. The export follows it as far as the type of
+        the column allows.
     """
-    made, field = _outgoing(column, dtype, name, share, _fields_below(origin, dtype))
-    if origin is None:
-        return made, field
-    return made, replace(
-        field,
-        nullable=origin.nullable or column.null_count() > 0,
-        metadata={**lasting_metadata(origin), **field.metadata},
-        origin=origin.__arrow_c_schema__(),
+    child_fields = _imported_child_fields(field, dtype)
+    result, metadata = _convert(column, dtype, name, share_buffer, child_fields)
+    if field is None:
+        return result, metadata
+    return result, replace(
+        metadata,
+        nullable=field.nullable or column.null_count() > 0,
+        metadata={**kept_metadata(field), **metadata.metadata},
+        imported_schema=field.__arrow_c_schema__(),
     )
 
 
-def _outgoing(
-    column: plc.Column, dtype: Any, name: str, share: Share, below: list[pa.Field | None]
+def _convert(
+    column: plc.Column,
+    dtype: Any,
+    name: str,
+    share_buffer: ShareBuffer,
+    imported: list[pa.Field | None],
 ) -> tuple[plc.Column, ColumnMetadata]:
+    """Convert a column; `imported` are the fields that its children were imported with, if any."""
     if isinstance(dtype, pd.ArrowDtype) and pa.types.is_null(dtype.pyarrow_dtype):
         size = column.size()
         empty = plc.Column(plc.DataType(plc.TypeId.EMPTY), size, None, None, size, 0, [])
         return empty, ColumnMetadata(name)
     if isinstance(dtype, cudf.CategoricalDtype):
-        return _category(column, dtype, name, share)
+        return _convert_category(column, dtype, name, share_buffer)
     if (interval := interval_dtype(dtype)) is not None:
-        return _interval(column, *interval, name, share, below)
+        return _convert_interval(column, *interval, name, share_buffer, imported)
     if (element := element_dtype(dtype)) is not None:
+        default_name, value_dtype = element
         offsets, values = column.children()
-        came = noted_on_memory(values, below[0] if below else None)
-        values, field = outgoing(values, element[1], came.name if came else element[0], share, came)
-        return (
-            rebuild(column, share, [rebuild(offsets, share, []), values]),
-            ColumnMetadata(name, children=(field,)),
+        field = attached_to_memory(values, imported[0] if imported else None)
+        values, metadata = column_to_pylibcudf(
+            values, value_dtype, field.name if field else default_name, share_buffer, field
         )
-    if (fields := field_dtypes(dtype)) is not None:
-        children, metadata = _children(column, fields, share, below)
-        return rebuild(column, share, children), ColumnMetadata(name, children=metadata)
-    return rebuild_all(column, share), ColumnMetadata(
+        return (
+            rebuild(column, share_buffer, [rebuild(offsets, share_buffer, []), values]),
+            ColumnMetadata(name, children=(metadata,)),
+        )
+    if (dtypes := field_dtypes(dtype)) is not None:
+        children, children_metadata = _convert_children(column, dtypes, share_buffer, imported)
+        return (
+            rebuild(column, share_buffer, children),
+            ColumnMetadata(name, children=children_metadata),
+        )
+    return rebuild_all(column, share_buffer), ColumnMetadata(
         name, timezone=_timezone(dtype), precision=_precision(dtype)
     )
 
 
-def _fields_below(origin: pa.Field | None, dtype: Any) -> list[pa.Field | None]:
-    if origin is None:
+def _imported_child_fields(field: pa.Field | None, dtype: Any) -> list[pa.Field | None]:
+    """Return the fields that the children of a column were imported with, if any."""
+    if field is None:
         return []
-    fields = child_fields(origin.type)
-    if pa.types.is_dictionary(storage(origin.type)) and not isinstance(
+    fields = child_fields(field.type)
+    if pa.types.is_dictionary(storage_type_of(field.type)) and not isinstance(
         dtype, cudf.CategoricalDtype
     ):
-        # The plain values are here, and what is below them.
+        # The dictionary was decoded: the children are those of its values.
         fields = child_fields(fields[0].type)
     return fields
 
 
-def _children(
-    column: plc.Column, dtypes: dict[str, Any], share: Share, below: list[pa.Field | None]
+def _convert_children(
+    column: plc.Column,
+    dtypes: dict[str, Any],
+    share_buffer: ShareBuffer,
+    imported: list[pa.Field | None],
 ) -> tuple[list[plc.Column], tuple[ColumnMetadata, ...]]:
     children = column.children()
-    inherited = below if len(below) == len(children) else [None] * len(children)
-    pairs = [
-        outgoing(child, dtype, str(name), share, noted_on_memory(child, field))
-        for child, (name, dtype), field in zip(children, dtypes.items(), inherited, strict=True)
+    fields = imported if len(imported) == len(children) else [None] * len(children)
+    converted = [
+        column_to_pylibcudf(child, dtype, str(name), share_buffer, attached_to_memory(child, field))
+        for child, (name, dtype), field in zip(children, dtypes.items(), fields, strict=True)
     ]
-    return [child for child, _ in pairs], tuple(field for _, field in pairs)
+    return [child for child, _ in converted], tuple(metadata for _, metadata in converted)
 
 
-def _category(
-    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, share: Share
+def _convert_category(
+    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, share_buffer: ShareBuffer
 ) -> tuple[plc.Column, ColumnMetadata]:
     categories = category_values(dtype)
-    values, field = outgoing(categories.plc_column, categories.dtype, "", share, recall(categories))
+    values, metadata = column_to_pylibcudf(
+        categories.plc_column, categories.dtype, "", share_buffer, imported_field(categories)
+    )
     type_id = column.type().id()
     signed, limit = _UNSIGNED_TO_SIGNED[type_id]
     codes = plc.Column(
         plc.DataType(signed if values.size() <= limit else type_id),
-        # A dictionary's offset counts in its codes, which begin where the buffer does.
+        # The codes begin with their buffer; the dictionary column skips `offset` of them.
         column.offset() + column.size(),
-        share(column.data()),
+        share_buffer(column.data()),
         None,
         0,
         0,
@@ -143,41 +167,42 @@ def _category(
         plc.DataType(plc.TypeId.DICTIONARY32),
         column.size(),
         None,
-        share(column.null_mask()),
+        share_buffer(column.null_mask()),
         column.null_count(),
         column.offset(),
         [codes, values],
     )
-    return dictionary, ColumnMetadata(name, ordered=bool(dtype.ordered), children=(field,))
+    return dictionary, ColumnMetadata(name, ordered=bool(dtype.ordered), children=(metadata,))
 
 
-def _interval(
+def _convert_interval(
     column: plc.Column,
     subtype: Any,
     closed: str | None,
     name: str,
-    share: Share,
-    below: list[pa.Field | None],
+    share_buffer: ShareBuffer,
+    imported: list[pa.Field | None],
 ) -> tuple[plc.Column, ColumnMetadata]:
-    children, fields = _children(column, {"left": subtype, "right": subtype}, share, below)
-    alias = _alias(subtype)
+    dtypes = {"left": subtype, "right": subtype}
+    children, children_metadata = _convert_children(column, dtypes, share_buffer, imported)
+    alias = _subtype_alias(subtype)
     extension = {}
     if alias is not None:
-        # What pandas' ArrowIntervalType writes; a missing side means "right" to cuDF too.
-        description = json.dumps({"subtype": alias, "closed": closed or "right"})
+        # As pandas' ArrowIntervalType writes it. A missing closed side means "right" to cuDF.
+        parameters = json.dumps({"subtype": alias, "closed": closed or "right"})
         extension = {
             EXTENSION_NAME: b"pandas.interval",
-            EXTENSION_METADATA: description.encode(),
+            EXTENSION_METADATA: parameters.encode(),
         }
-    return rebuild(column, share, children), ColumnMetadata(
-        name, metadata=extension, children=fields
+    return rebuild(column, share_buffer, children), ColumnMetadata(
+        name, metadata=extension, children=children_metadata
     )
 
 
-def _alias(subtype: Any) -> str | None:
-    """Return the name that pandas' extension type finds an interval's subtype by, if any."""
-    # pandas reads it with pa.type_for_alias, which fails on zones and decimals; without the
-    # extension a peer sees a plain struct, and our own metadata still says interval.
+def _subtype_alias(subtype: Any) -> str | None:
+    """Return the name of an interval's subtype in pandas' extension type, None if it has none."""
+    # pandas reads it with pa.type_for_alias, which fails on time zones and decimals. A peer then
+    # sees a plain struct, without the extension; our own metadata still says interval.
     numpy_type = getattr(subtype, "numpy_dtype", subtype)
     try:
         alias = str(pa.from_numpy_dtype(numpy_type))
