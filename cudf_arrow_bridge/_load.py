@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load the libraries that the extension modules are linked to, once they are known to fit."""
+"""Check the release of libcudf, and load the libraries that the extension modules link to."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``df.arrow_device``, found by tab, and the protocol on cuDF's own classes for who opts in."""
+"""The accessor ``df.arrow_device``, and the opt-in protocol on cuDF's own classes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ArrowDeviceAccessor:
         stream
             The stream that made the data.
         requested_schema
-            An Arrow schema that the consumer would rather have.
+            An Arrow schema that the consumer asks for.
         preserve_index
             None: a RangeIndex is metadata, any other index columns. True: always columns.
             False: dropped.
@@ -77,7 +77,7 @@ class ArrowDeviceAccessor:
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> tuple[object, object]:
-        # Consumers ask on threads of theirs and cannot tell which one made the data.
+        # Consumers may call this on any thread, and do not know which one made the data.
         exported = self.export(stream=cudf_handle_of_all_threads())
         return exported.__arrow_c_device_array__(requested_schema, **kwargs)
 
@@ -113,7 +113,7 @@ class _Watcher(importlib.abc.MetaPathFinder):
             execute(module)
             _register()
 
-        # On this one loader, which stays what it is for whoever else asks it something.
+        # Set on this loader alone, which keeps its class and other methods.
         loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
@@ -153,7 +153,7 @@ def _export(
 
 
 class InstalledProtocol:
-    """What :func:`install_protocol` did; as a context manager, undone at its end."""
+    """What :func:`install_protocol` added; as a context manager, removes it at its end."""
 
     def __init__(self, classes: Sequence[type]) -> None:
         self._classes = tuple(classes)
@@ -163,7 +163,7 @@ class InstalledProtocol:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -174,16 +174,16 @@ def install_protocol() -> InstalledProtocol:
     """Give cuDF's own DataFrame, Series and Index ``__arrow_c_device_array__``.
 
     An opt-in for the whole process: any consumer of the protocol then takes cuDF objects directly.
-    A class that has a method of its own keeps it. Installing twice changes nothing.
+    A class with such a method of its own keeps that. Installing twice changes nothing.
 
     Returns
     -------
     InstalledProtocol
-        A context manager; leaving it takes back what this call added, and no more.
+        A context manager; leaving it removes what this call added.
 
     See Also
     --------
-    uninstall_protocol : Take it back without a context.
+    uninstall_protocol : Remove it without a context.
     """
     import cudf
 
@@ -194,7 +194,7 @@ def install_protocol() -> InstalledProtocol:
 
 
 def uninstall_protocol() -> None:
-    """Take back what :func:`install_protocol` added, if anything."""
+    """Remove what :func:`install_protocol` added, if anything."""
     import cudf
 
     _remove((cudf.DataFrame, cudf.Series, cudf.Index))

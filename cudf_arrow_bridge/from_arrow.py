@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .arrow.incoming_stream import open_stream, speaks_stream
 from .arrow.options import ImportOptions, Kind, Validation
-from .arrow.sources import open_source, speaks_array
+from .arrow.source_streams import has_stream_protocol, open_stream
+from .arrow.sources import has_array_protocol, open_array
 from .import_.importer import Importer
-from .import_.streams import import_batches, import_whole
+from .import_.streams import import_batches, import_concatenated
 
 if TYPE_CHECKING:
     import cudf
@@ -42,11 +42,11 @@ def from_arrow_device(
         Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a stream of arrays,
         which `from_arrow_device_stream` concatenates.
     stream : optional
-        The stream that will use the data: it is made to wait for the producer. As in
-        `to_arrow_device`. cuDF's default stream, on which frames are computed, is ordered behind
-        it, and what is freed is freed behind both.
+        The stream that will use the data, named as in `to_arrow_device`. It waits for the
+        producer. cuDF's default stream, on which frames are computed, waits for it, and memory is
+        freed after the work of both.
     mr : rmm.mr.DeviceMemoryResource, optional
-        Where converted buffers come from; None for rmm's current resource.
+        The memory resource of converted buffers; None for rmm's current one.
     to : {"cudf", "pylibcudf"}
         What to make: a frame or series, or a pylibcudf table or column.
     kind : {"table", "column"}, optional
@@ -54,18 +54,18 @@ def from_arrow_device(
         is not nullable, as Arrow's own libraries mark record batches; else a column.
     copy : bool
         Copy all buffers to the current device (to host memory without a GPU) rather than adopt
-        them. Arrays of another device need it; the producer is released once that is done.
+        them, then release the producer. Arrays of another device need it.
     validate : {"minimal", "full"}
         What to check before the array is used. "minimal": its structs, and in host memory the
         first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
         views, run ends, indices of dictionaries, null counts, and that strings and names are UTF-8.
-        Memory of a device is copied to the host for that, which waits. How large a buffer is no
-        Arrow struct says; there the producer is trusted in any case.
+        Device memory is copied to the host for that, which waits. The size of a buffer is never
+        checked, since no Arrow struct says it.
     sanitize : bool
-        Leave nested columns as libcudf expects them: null wherever a struct above is null, and
-        null lists and strings empty. Masks are rewritten and lists and strings copied for that, but
-        only where the producer left something else. False for producers known to be clean, which
-        saves looking (on a GPU, waiting for what was seen).
+        Make nested columns as libcudf expects them: null wherever a parent struct is null, with
+        null lists and strings empty. Masks are rewritten and lists and strings copied only where
+        the producer's are not so. False skips the check (on a GPU, also a wait), for producers
+        known to be clean.
 
     Returns
     -------
@@ -75,21 +75,21 @@ def from_arrow_device(
     Raises
     ------
     TypeError
-        If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
+        If `obj` has none of these protocols, or a column has a type that cuDF does not take.
     ValueError
         If the producer's struct contradicts its schema or the specification, lives on another
         device than the current one, or is a table with null rows; if a full validation finds rows
         that contradict it. Its array has been released.
     OverflowError
-        If a column has more rows than cuDF's can.
+        If a column has more rows than a cuDF column can have.
     """
     importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
-    if not speaks_array(obj) and speaks_stream(obj):
-        return import_whole(open_stream(obj), kind, importer)
-    source = open_source(obj)
-    found = source.kind(kind)
-    columns, num_rows = importer.bring(source, found)
-    assemble = importer.assembler(source.schema_capsule, found, source.labels)
+    if not has_array_protocol(obj) and has_stream_protocol(obj):
+        return import_concatenated(open_stream(obj), kind, importer)
+    source = open_array(obj)
+    kind = source.kind(kind)
+    columns, num_rows = importer.import_array(source, kind)
+    assemble = importer.assembler(source.schema_capsule, kind, source.labels)
     return assemble(columns, num_rows, source.first_row)
 
 
@@ -113,7 +113,8 @@ def from_arrow_device_stream(
 ):
     """Import a stream of Arrow arrays as cuDF data.
 
-    Each array is adopted as `from_arrow_device` does, without copying it where the layouts allow.
+    The buffers of each array are adopted without copying where the layouts allow; see
+    `from_arrow_device`.
 
     Parameters
     ----------
@@ -121,13 +122,13 @@ def from_arrow_device_stream(
         Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
         arrays that have the same types and names.
     stream : optional
-        The stream that will use the data, as in `from_arrow_device`.
+        The stream that will use the data; see `from_arrow_device`.
     concat : bool
         True: one object of all batches, concatenated in one pass; a stream of one batch is not
         copied. False: an iterator, which pulls each batch when it is asked for it; closing it
         releases the rest.
     mr, to, kind, copy, validate, sanitize : optional
-        As in `from_arrow_device`. A struct in a stream is a table, whatever its flags.
+        See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable.
 
     Returns
     -------
@@ -137,17 +138,17 @@ def from_arrow_device_stream(
     Raises
     ------
     TypeError
-        If `obj` speaks no such protocol, or a column has a type that cuDF does not take.
+        If `obj` has none of these protocols, or a column has a type that cuDF does not take.
     ValueError
         If an array contradicts the schema or the specification, or the producer says EINVAL.
     OverflowError
         If there are more rows in all than a cuDF column holds: use ``concat=False``.
     OSError, MemoryError, NotImplementedError
-        What the producer's other error codes stand for. A producer in this process raises its own
-        exception.
+        For other error codes of the producer. The exception of a Python producer in this process is
+        raised itself.
     """
     importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
     source = open_stream(obj)
     if concat:
-        return import_whole(source, kind, importer)
+        return import_concatenated(source, kind, importer)
     return import_batches(source, source.kind(kind), importer)

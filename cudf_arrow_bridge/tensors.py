@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
+from .arrow.options import TensorImportOptions
 from .cuda.ordering import ImportStreams
-from .import_.tensors import assemble, bring_cuda_array, bring_dlpack
+from .import_.tensors import assemble, import_cuda_array, import_tensor
 
 if TYPE_CHECKING:
     import cudf
@@ -33,12 +34,13 @@ def from_dlpack(
     Parameters
     ----------
     obj : Any
-        Anything with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule, whose producer
-        the caller has to order with `stream`.
+        Anything with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule. With a capsule,
+        the caller orders `stream` behind the producer's work.
     stream : optional
-        The stream that will use the data: the producer makes it wait. As in `to_arrow_device`.
+        The stream that will use the data, named as in `to_arrow_device`; the producer makes it
+        wait.
     mr : rmm.mr.DeviceMemoryResource, optional
-        Where copies come from; None for rmm's current resource.
+        The memory resource of copies; None for rmm's current one.
     to : {"cudf", "pylibcudf"}
         What to make: a frame or series, or a pylibcudf table or column.
     copy : bool, optional
@@ -55,13 +57,14 @@ def from_dlpack(
     TypeError
         If `obj` speaks no DLPack, or cuDF has no such type.
     ValueError
-        If the tensor contradicts itself, has no or more than two dimensions, lives on another
+        If the tensor contradicts itself, has neither one nor two dimensions, lives on another
         device than the current one (unless copied), or would have to be copied with ``copy=False``.
     OverflowError
-        If it has more rows than a cuDF column can.
+        If it has more rows than a cuDF column can have.
     """
     streams = ImportStreams.of(stream, to)
-    return assemble(bring_dlpack(obj, streams, mr, copy), streams, to)
+    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
+    return assemble(import_tensor(obj, options), streams, to)
 
 
 def from_cuda_array_interface(
@@ -72,29 +75,42 @@ def from_cuda_array_interface(
     to: Literal["cudf", "pylibcudf"] = "cudf",
     copy: bool | None = None,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
-    """Import an object with the CUDA array interface, likewise.
+    """Import an object with the CUDA array interface as cuDF data, without copying if possible.
 
-    `stream` is made to wait for the stream that the interface names. The object is let go once the
-    work that may read its memory is done.
+    One dimension becomes a column, two a table: zero-copy in Fortran order, gathered into columns
+    otherwise. The object is released after the last column over its memory, and after the work that
+    may still read it.
 
     Parameters
     ----------
     obj : Any
         Anything with ``__cuda_array_interface__``.
-    stream, mr, to, copy
-        As in `from_dlpack`.
+    stream : optional
+        The stream that will use the data, named as in `to_arrow_device`. It waits for the stream
+        that the interface names.
+    mr : rmm.mr.DeviceMemoryResource, optional
+        The memory resource of copies; None for rmm's current one.
+    to : {"cudf", "pylibcudf"}
+        What to make: a frame or series, or a pylibcudf table or column.
+    copy : bool, optional
+        None: copy what cannot be shared; True: always; False: never, which is an error where the
+        columns are not contiguous or the memory is the host's and there is a GPU.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By the number of dimensions and `to`.
+        By the number of dimensions and `to`. A frame's columns are numbered.
 
     Raises
     ------
     TypeError
         If `obj` has no such interface, a mask, or a type that cuDF lacks.
-    ValueError, OverflowError
-        As in `from_dlpack`.
+    ValueError
+        If the interface contradicts itself, has neither one nor two dimensions, lives on another
+        device than the current one (unless copied), or would have to be copied with ``copy=False``.
+    OverflowError
+        If it has more rows than a cuDF column can have.
     """
     streams = ImportStreams.of(stream, to)
-    return assemble(bring_cuda_array(obj, streams, mr, copy), streams, to)
+    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
+    return assemble(import_cuda_array(obj, options), streams, to)

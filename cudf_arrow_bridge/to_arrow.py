@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever holds cuDF data as Arrow device arrays: `to_arrow_device`, `to_arrow_device_stream`."""
+"""cuDF data as Arrow device arrays: `to_arrow_device`, `to_arrow_device_stream`."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from ._core.schema import Schema
-from ._core.stream_export import ExportedStream, StreamNotes
+from ._core.stream_export import ExportedStream, StreamState
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import ExportOptions
 from .arrow.schemas import as_capsule
-from .export.batches import pieces
 from .export.exporter import export_object
-from .export.streams import batch_sources
+from .export.stream_sources import exportable_objects
+from .export.streams import StreamExporter
 
 __all__ = ["to_arrow_device", "to_arrow_device_stream"]
 
@@ -30,33 +30,34 @@ def to_arrow_device(
     """Export cuDF data through Arrow's C device data interface, without copying it.
 
     Every buffer whose layout Arrow shares is shared; only bools and durations in days are
-    converted. Slices are right and still zero-copy.
+    converted. Slices are zero-copy, too.
 
     Parameters
     ----------
     obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
         The data; anything else with ``__arrow_c_device_array__`` is imported first. The result
-        shares ownership of the buffers: `obj` may go first.
+        shares ownership of the buffers: `obj` may be dropped first.
     stream : optional
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
-        torch or numba, or a handle; None for cuDF's default stream. Where that is the per-thread
-        one (``CUDF_PER_THREAD_STREAM=1``), it is this thread's: 1, the legacy default stream, comes
-        after those of all threads. The host waits for it where the data is pageable memory of the
-        CPU that a GPU's kernels may be writing to.
+        torch or numba, or a handle; None for cuDF's default stream. With
+        ``CUDF_PER_THREAD_STREAM=1`` that is the stream of the calling thread; for data of several
+        threads pass 1, the legacy default stream, which comes after the streams of all threads. The
+        host waits for the stream where the data is pageable CPU memory that a GPU's kernels may be
+        writing to.
     requested_schema : optional
-        What a consumer would rather have: a schema, field or type of Arrow (anything with
-        ``__arrow_c_schema__``, or a capsule of one). Met level by level as far as there is a way;
-        what cannot be met comes as it is. See the notes.
+        The schema that a consumer asks for: a schema, field or type of Arrow (anything with
+        ``__arrow_c_schema__``, or a capsule of one). Each field is met as far as possible and else
+        keeps its own type; the notes list what is possible.
     preserve_index : bool, optional
         None: a RangeIndex goes into the metadata, any other index becomes columns, or is dropped
         where a series becomes an array. True: always columns, for which a series becomes a table.
         False: dropped.
     compact : bool
         Whether to copy the masks of slices that begin within a byte, so that no array has an
-        offset, for consumers that insist on none.
+        offset, for consumers that take none.
     device_type : {"cuda"}, optional
-        None: the array says what its memory is. ``"cuda"``: managed memory is labelled as plain
-        CUDA memory, for consumers that know no other.
+        None: the array is labelled with the kind of memory it is in. ``"cuda"``: managed memory is
+        labelled as plain CUDA memory, for consumers that know no other.
 
     Returns
     -------
@@ -78,21 +79,21 @@ def to_arrow_device(
     -----
     A `requested_schema` changes, at any depth: string to large_string and back, list to large_list;
     bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs to map; durations to
-    time32 and time64, timestamps without a time zone to date32 and date64, where the values are
-    such; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
+    time32 and time64, timestamps without a time zone to date32 and date64, where the values allow
+    it; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
     codes; decimals to another width or precision of the same scale; time zones to other ones;
-    names, nullability and metadata. In the CPU's memory also string_view and binary_view, which
-    libcudf has no algorithm for. Anything else comes as it is. The schema of the result depends on
-    types and request alone, so batches of a stream agree; where a batch's values don't fit, it is
+    names, nullability and metadata. In CPU memory also string_view and binary_view, for which
+    libcudf has no algorithm. Anything else is ignored. The schema of the result depends only on the
+    types and the request, so that the batches of a stream agree; a batch whose values do not fit is
     refused.
 
-    Fields are paired by position. An empty name asks for none, and a schema without metadata keeps
-    what there is. The name of an extension type stays with the storage that it was given for.
+    Fields are paired by position. An empty name, and a schema without metadata, keep what there is.
+    An extension type is kept only with the storage type that it was given for.
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
-    how = ExportOptions.of(stream, compact, device_type)
-    return export_object(obj, preserve_index, how, as_capsule(requested_schema))
+    options = ExportOptions.of(stream, compact, device_type)
+    return export_object(obj, preserve_index, options, as_capsule(requested_schema))
 
 
 def to_arrow_device_stream(
@@ -118,20 +119,20 @@ def to_arrow_device_stream(
         file, which is read row group by row group; or anything with ``__arrow_c_device_stream__``
         or ``__arrow_c_stream__``, such as a pyarrow table.
     max_rows : int, optional
-        The most rows of a batch. None: each object is one batch.
+        The maximum number of rows of a batch. None: each object is one batch.
     schema : optional
-        The Arrow schema that all batches must have, needed where there may be none. None: that of
-        the first batch.
+        The Arrow schema that all batches must have; needed for a stream that may have no batches.
+        None: that of the first batch.
     stream : optional
-        The stream that the data is made on, as in `to_arrow_device`. What is computed or read here
-        is made on cuDF's default stream, which this one is put behind.
+        The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
+        or read here, on cuDF's default stream.
     preserve_index, compact, device_type : optional
-        As in `to_arrow_device`, for each object.
+        For each object; see `to_arrow_device`.
 
     Returns
     -------
     DeviceArrayStream
-        To be consumed once.
+        A stream that can be consumed once.
 
     Raises
     ------
@@ -145,10 +146,11 @@ def to_arrow_device_stream(
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
-    how = ExportOptions.of(stream, compact, device_type)
+    options = ExportOptions.of(stream, compact, device_type)
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
     expected = None if schema is None else Schema.copy_of(as_capsule(schema))
-    notes = StreamNotes()
-    sources = batch_sources(pieces(source, how.stream), max_rows, preserve_index, how, notes)
-    return DeviceArrayStream(ExportedStream(sources, notes, expected))
+    state = StreamState()
+    exporter = StreamExporter(options, state, max_rows, preserve_index)
+    sources = exporter.batch_sources(exportable_objects(source, options.stream))
+    return DeviceArrayStream(ExportedStream(sources, state, expected))

@@ -69,7 +69,7 @@ def test_the_exported_offset_is_below_a_byte(offset, nulls):
 @pytest.mark.parametrize("nesting", samples.NESTINGS)
 @pytest.mark.parametrize("nulls", samples.NULLS)
 def test_null_counts_hold_at_every_level(nesting, nulls):
-    """What is said of nulls is the truth, or that nobody counted."""
+    """A null count is right, or unknown."""
     base = samples.nest(pa.int32(), nesting, samples.MANY, nulls)
     for offset in samples.OFFSETS:
         arrived = column_from(base.slice(offset, 60))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ core and pylibcudf as Python meets them: views, capsules, ownership, the GIL."""
+"""The bindings of the C++ core: column views, capsules, ownership, the GIL."""

@@ -17,8 +17,8 @@ cdef object device_array_to_capsule(unique_device_array& array)
 cdef object array_to_capsule(unique_device_array& array)
 cdef ArrowSchema* schema_from_capsule(object capsule) except NULL
 cdef ArrowDeviceArray* device_array_from_capsule(object capsule) except NULL
-cdef object device_stream_to_capsule(unique_device_array_stream& stream, object notes)
-cdef object stream_to_capsule(unique_array_stream& stream, object notes)
+cdef object device_stream_to_capsule(unique_device_array_stream& stream, object state)
+cdef object stream_to_capsule(unique_array_stream& stream, object state)
 cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL
 cdef ArrowArrayStream* stream_from_capsule(object capsule) except NULL
-cdef object notes_of(object capsule)
+cdef object stream_state_of(object capsule)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyCapsules of the Arrow PyCapsule interface: their names, making and taking them.
+"""PyCapsules of the Arrow PyCapsule interface.
 
-A capsule is made around an empty struct and filled last, so that a failure halfway leaks nothing.
+A capsule is made around an empty struct, which is filled last: a failure in between leaks nothing.
 """
 
 from cpython.pycapsule cimport (
@@ -99,7 +99,7 @@ cdef object device_array_to_capsule(unique_device_array& array):
 
 
 cdef object array_to_capsule(unique_device_array& array):
-    """Keep the plain array of a device array in host-accessible memory."""
+    """Move the array out of a device array in memory that the CPU can read into a capsule."""
     cdef ArrowArray* target = <ArrowArray*>allocate(sizeof(ArrowArray))
     capsule = PyCapsule_New(target, ARRAY, destroy_array)
     target[0] = array.get().array
@@ -107,35 +107,35 @@ cdef object array_to_capsule(unique_device_array& array):
     return capsule
 
 
-cdef void attach(object capsule, object notes) except *:
-    Py_INCREF(notes)
-    PyCapsule_SetContext(capsule, <void*>notes)
+cdef void attach(object capsule, object state) except *:
+    Py_INCREF(state)
+    PyCapsule_SetContext(capsule, <void*>state)
 
 
-cdef object device_stream_to_capsule(unique_device_array_stream& stream, object notes):
-    """Make a capsule whose takers in this process find `notes` with `notes_of`."""
+cdef object device_stream_to_capsule(unique_device_array_stream& stream, object state):
+    """Move a stream into a capsule; in this process, `stream_state_of` finds `state` there."""
     cdef ArrowDeviceArrayStream* target = (
         <ArrowDeviceArrayStream*>allocate(sizeof(ArrowDeviceArrayStream))
     )
     capsule = PyCapsule_New(target, DEVICE_STREAM, destroy_device_stream)
-    attach(capsule, notes)
+    attach(capsule, state)
     stream.move_to(target)
     return capsule
 
 
-cdef object stream_to_capsule(unique_array_stream& stream, object notes):
-    """Likewise, of a stream of host arrays."""
+cdef object stream_to_capsule(unique_array_stream& stream, object state):
+    """Move a stream of host arrays into a capsule; `stream_state_of` finds `state` there."""
     cdef ArrowArrayStream* target = <ArrowArrayStream*>allocate(sizeof(ArrowArrayStream))
     capsule = PyCapsule_New(target, STREAM, destroy_stream)
-    attach(capsule, notes)
+    attach(capsule, state)
     stream.move_to(target)
     return capsule
 
 
-cdef object notes_of(object capsule):
-    """Return what one of our own streams tells Python beside its batches; None of any other."""
-    cdef bint device = PyCapsule_IsValid(capsule, DEVICE_STREAM)
-    if PyCapsule_GetDestructor(capsule) != (destroy_device_stream if device else destroy_stream):
+cdef object stream_state_of(object capsule):
+    """Return the `StreamState` of a stream that this package exported, None for any other."""
+    cdef bint is_device = PyCapsule_IsValid(capsule, DEVICE_STREAM)
+    if PyCapsule_GetDestructor(capsule) != (destroy_device_stream if is_device else destroy_stream):
         return None
     return <object>PyCapsule_GetContext(capsule)
 
@@ -164,7 +164,7 @@ cdef ArrowArray* array_from_capsule(object capsule) except NULL:
 
 
 cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL:
-    """Return None of a capsule of host arrays."""
+    """Return NULL for a capsule of a stream of host arrays."""
     if PyCapsule_IsValid(capsule, STREAM):
         return NULL
     return <ArrowDeviceArrayStream*>pointer_of(capsule, DEVICE_STREAM)
@@ -180,7 +180,7 @@ def length_of(object capsule) -> int:
 
 
 def device_array_capsule_from_array(object capsule):
-    """Move a host array out of its capsule into a device array of the CPU."""
+    """Move a host array out of its capsule into a device array of CPU memory."""
     cdef ArrowArray* array = array_from_capsule(capsule)
     cdef ArrowDeviceArray* target = <ArrowDeviceArray*>allocate(sizeof(ArrowDeviceArray))
     result = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pylibcudf's columns, put together without checking again what another column vouches for."""
+"""pylibcudf columns result without the checks of their constructor, and what is read of columns."""
 
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.utility cimport move
@@ -12,7 +12,7 @@ from pylibcudf.table cimport Table
 
 
 cdef class Span:
-    """Some memory, as pylibcudf and cuDF take it; who keeps it alive is up to the kind of span."""
+    """A buffer as pylibcudf and cuDF take it; subclasses keep the memory alive."""
 
     @property
     def nbytes(self) -> int:
@@ -20,7 +20,7 @@ cdef class Span:
 
     @property
     def __cuda_array_interface__(self) -> dict:
-        # cuDF finds out the size by it, whatever the memory is.
+        # cuDF reads the size from this, of host memory too.
         return {
             "data": (self.ptr, False),
             "shape": (self.size,),
@@ -30,17 +30,17 @@ cdef class Span:
         }
 
 
-cdef class HeldSpan(Span):
-    """Some memory as it was when somebody took hold of it, and what keeps it so.
+cdef class OwningSpan(Span):
+    """A span that keeps the owner of its memory alive.
 
     Parameters
     ----------
     ptr, size
-        Where it is, and its bytes.
+        The address and the number of bytes.
     owner
-        Kept alive.
+        The owner of the memory.
     lock
-        What keeps the memory where it is, kept alive, too.
+        A cuDF `SpillLock`, which keeps the memory from being spilled; or None.
     """
 
     cdef readonly object owner
@@ -54,7 +54,7 @@ cdef class HeldSpan(Span):
 
 
 cdef uintptr_t address_of(object span) except? 1:
-    # The attribute costs more than the rest of a column.
+    # For the known types, without a Python attribute, which costs more than the rest of a view.
     if span is None:
         return 0
     if isinstance(span, Span):
@@ -65,7 +65,7 @@ cdef uintptr_t address_of(object span) except? 1:
 
 
 cdef int add_view(vector[column_view]& views, Column column) except -1:
-    """View a column as `Column.view` does, in a fraction of its time for spans that are known."""
+    """View a column as `Column.view` does, but faster."""
     cdef vector[column_view] children
     if column._num_children:  # asking a list how long it is costs more
         for child in column._children:
@@ -83,47 +83,48 @@ cdef int add_view(vector[column_view]& views, Column column) except -1:
 
 
 def table_of(columns, size_type num_rows) -> Table:
-    """Make a table of columns that are known to have so many rows."""
-    # Filled in rather than called: the constructor would look at each column again.
-    cdef Table made = Table.__new__(Table)
-    made._columns = tuple(columns)
-    made._num_rows = num_rows
-    return made
+    """Make a table of columns that all have `num_rows` rows."""
+    # Without its constructor, which would check the columns.
+    cdef Table table = Table.__new__(Table)
+    table._columns = tuple(columns)
+    table._num_rows = num_rows
+    return table
 
 
-cpdef Column rebuild(Column column, take, list children):
-    """Make a column of the same rows, with other children.
+cpdef Column rebuild(Column column, make_span, list children):
+    """Copy a column object, with other buffers and children.
 
     Parameters
     ----------
     column
         The column.
-    take
-        Makes the buffers of the result out of the column's.
+    make_span
+        Called with each buffer of the column; returns that of the result.
     children
-        The result's.
+        The children of the result.
     """
-    cdef Column made = Column.__new__(Column)
-    made._data_type = column._data_type
-    made._size = column._size
-    made._offset = column._offset
-    made._null_count = column._null_count
-    made._data = None if column._data is None else take(column._data)
-    made._mask = None if column._mask is None else take(column._mask)
-    made._children = children
-    made._num_children = <size_type>len(children)
-    return made
+    cdef Column result = Column.__new__(Column)
+    result._data_type = column._data_type
+    result._size = column._size
+    result._offset = column._offset
+    result._null_count = column._null_count
+    result._data = None if column._data is None else make_span(column._data)
+    result._mask = None if column._mask is None else make_span(column._mask)
+    result._children = children
+    result._num_children = <size_type>len(children)
+    return result
 
 
-cpdef Column rebuild_all(Column column, take):
-    """Make a column of the same rows, its children's buffers taken likewise."""
-    return rebuild(column, take, [rebuild_all(<Column?>child, take) for child in column._children])
+cpdef Column rebuild_all(Column column, make_span):
+    """Copy a column object and its children, with a new span for each buffer; see `rebuild`."""
+    children = [rebuild_all(<Column?>child, make_span) for child in column._children]
+    return rebuild(column, make_span, children)
 
 
 def main_span(Column column not None):
-    """Return the memory that tells a level of a column from others: offsets, or else data.
+    """Return the buffer that identifies one level of a column: its offsets, else its data.
 
-    None where there are no rows, and for a struct, which has none of its own.
+    None for a column without rows, and for a struct, which has neither.
     """
     cdef type_id id = column._data_type.c_obj.id()
     if id == type_id.STRING or id == type_id.LIST:
@@ -132,9 +133,9 @@ def main_span(Column column not None):
 
 
 cdef int add_types(vector[int32_t]& types, Column column) except -1:
-    cdef data_type found = column._data_type.c_obj
-    types.push_back(<int32_t>found.id())
-    types.push_back(found.scale())
+    cdef data_type c_type = column._data_type.c_obj
+    types.push_back(<int32_t>c_type.id())
+    types.push_back(c_type.scale())
     types.push_back(column._num_children)
     if column._num_children:
         for child in column._children:
@@ -143,7 +144,7 @@ cdef int add_types(vector[int32_t]& types, Column column) except -1:
 
 
 def types_of(columns) -> bytes:
-    """Describe the types of columns, and of all below: equal if and only if these are."""
+    """Encode the types of columns and their children, such that equal bytes mean equal types."""
     cdef vector[int32_t] types
     types.reserve(3 * len(columns))
     for column in columns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from .protocols import ExportOptions, Parts, Stream
+from .protocols import ExportInput, ExportOptions, Stream
 from .schema import Schema
 
 class ExportedArray:
@@ -19,13 +19,16 @@ class ExportedArray:
     def release(self) -> None: ...
     def buffers(self) -> list[tuple[str, int, int, bool]]: ...
 
-def export_parts(
-    parts: Parts, how: ExportOptions, requested: object | None
+def export_array(
+    export_input: ExportInput, options: ExportOptions, requested_schema: object | None
 ) -> tuple[Schema, ExportedArray]: ...
 
 class BatchSource: ...
 
-def slice_parts(
-    parts: Parts, max_rows: int, how: ExportOptions, requested: object | None
+def export_slices(
+    export_input: ExportInput,
+    max_rows: int,
+    options: ExportOptions,
+    requested_schema: object | None,
 ) -> BatchSource: ...
 def single_batch(schema: Schema, array: ExportedArray) -> BatchSource: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and tables of pylibcudf to Arrow device arrays."""
+"""pylibcudf columns and tables to Arrow device arrays."""
 
 from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
 from libc.stdint cimport uintptr_t
@@ -34,7 +34,7 @@ from cudf_arrow_bridge._core.schema cimport (
 
 
 cdef class ExportedArray:
-    """One level of an exported tree: `cudf_arrow_bridge::device_array` as Python sees it."""
+    """An exported array or a child of one: `cudf_arrow_bridge::device_array` for Python."""
 
     @staticmethod
     cdef ExportedArray wrap(core.device_array array, object stream):
@@ -44,20 +44,20 @@ cdef class ExportedArray:
         return self
 
     def share(self):
-        """Make one more handle, which `release` of this one leaves alone."""
+        """Make one more handle, which outlives `release` of this one."""
         return ExportedArray.wrap(self.array, self.stream)
 
     def device_array_capsule(self):
-        """Make one more live `ArrowDeviceArray`, in a capsule."""
+        """Make a new `ArrowDeviceArray` over this array, in a capsule."""
         cdef unique_device_array array
         with nogil:
             array = move(self.array.to_arrow())
         return device_array_to_capsule(array)
 
     def array_capsule(self):
-        """Make one more live `ArrowArray`, in a capsule, of host-accessible memory.
+        """Make a new `ArrowArray` over this array, in a capsule; for memory that the CPU can read.
 
-        It has no event for its consumer to wait for, so this waits.
+        It has no event that its consumer could wait for, so this waits for the data.
         """
         cdef unique_device_array array
         with nogil:
@@ -66,7 +66,7 @@ cdef class ExportedArray:
         return array_to_capsule(array)
 
     def to_host(self, stream):
-        """Bring this level and all below to host memory; wait for that."""
+        """Copy the array and its children to host memory, and wait for that."""
         cdef stream_ref c_stream = stream_of(stream)
         cdef core.device_array array
         with nogil:
@@ -74,7 +74,7 @@ cdef class ExportedArray:
         return ExportedArray.wrap(array, None)
 
     def release(self) -> None:
-        """Drop this handle's share of the tree."""
+        """Drop this handle's share of the array."""
         cdef core.device_array array
         with nogil:
             array = move(self.array)
@@ -135,78 +135,79 @@ cdef class ExportedArray:
 
 
 cdef class ExportCall:
-    """What an export is called with, as C++ takes it: `Parts`, and how to export them."""
+    """The arguments of an export, `ExportInput` and `ExportOptions`, as C++ takes them."""
 
     cdef bint is_table
-    #: The one column of an array, too.
+    #: With a single column, for an array as well.
     cdef table_view table
     cdef core.export_options options
     cdef stream_ref stream
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
-    def __cinit__(self, parts, how):
-        cdef tuple columns = tuple(parts.columns)
+    def __cinit__(self, export_input, options):
+        cdef tuple columns = tuple(export_input.columns)
         cdef vector[column_view] views
         views.reserve(len(columns))
         for column in columns:
             add_view(views, <Column?>column)
-        self.is_table = parts.kind == "table"
-        self.table = table_view(views, parts.num_rows)
+        self.is_table = export_input.kind == "table"
+        self.table = table_view(views, export_input.num_rows)
         mr = resolve_resource(None)
-        self.options.compact = how.compact
-        self.options.managed_as_cuda = how.managed_as_cuda
-        self.stream = stream_of(how.stream)
+        self.options.compact = options.compact
+        self.options.managed_as_cuda = options.managed_as_cuda
+        self.stream = stream_of(options.stream)
         self.resource = resource_of(mr)
-        # The stream and the resource are in use as long as what they were used for.
-        self.owner = share_object((columns, parts.owners, mr, how.stream))
-        if how.stream.is_freed_by_thread:
-            self.owner = released_after_readers(move(self.owner), how.stream.handle)
+        # Conversions are freed on the stream and by the resource, which must live as long.
+        self.owner = share_object((columns, export_input.owners, mr, options.stream))
+        if options.stream.is_freed_by_thread:
+            self.owner = released_after_readers(move(self.owner), options.stream.handle)
 
 
 cdef shared_ptr[const void] released_after_readers(
     shared_ptr[const void] owner, uintptr_t handle
 ) except *:
-    """Free what is freed on the thread's default stream behind the work of the thread it is of.
+    """Release memory that is freed on a per-thread default stream after the work that reads it.
 
-    That is the one that exports on its own default stream. For any other handle it may be any.
+    If the export runs on this thread's default stream, that work is there. Otherwise it may be on
+    the default stream of any thread; the legacy default stream comes after all of them.
     """
-    cdef uintptr_t freed = cudaStreamPerThread
-    cdef uintptr_t read = freed if handle == freed else cudaStreamLegacy
+    cdef uintptr_t freed_on = cudaStreamPerThread
+    cdef uintptr_t read_on = freed_on if handle == freed_on else cudaStreamLegacy
     return core.release_after(
-        move(owner), stream_ref(<cudaStream_t>freed), stream_ref(<cudaStream_t>read)
+        move(owner), stream_ref(<cudaStream_t>freed_on), stream_ref(<cudaStream_t>read_on)
     )
 
 
-cdef shared_schema schema_of(ExportCall call, description, requested) except *:
-    """Make the schema of columns and their `Description`, unless one is known."""
-    if requested is None and description.schema is not None:
-        return (<Schema?>description.schema).schema
+cdef shared_schema schema_of(ExportCall call, spec, requested_schema) except *:
+    """Make the schema of columns and their `SchemaSpec`, which keeps it unless one is requested."""
+    if requested_schema is None and spec.schema is not None:
+        return (<Schema?>spec.schema).schema
     cdef vector[column_metadata] fields
-    for field in description.fields:
+    for field in spec.fields:
         fields.push_back(to_column_metadata(field))
     cdef vector[core.pair[core.string, core.string]] metadata
-    metadata = to_key_values(description.metadata)
-    cdef const ArrowSchema* c_requested = requested_from_capsule(requested)
+    metadata = to_key_values(spec.metadata)
+    cdef const ArrowSchema* c_requested = requested_from_capsule(requested_schema)
     cdef shared_schema schema
     with nogil:
         if call.is_table:
             schema = move(core.make_schema(call.table, fields, metadata, c_requested))
         else:
             schema = move(core.make_schema(call.table.column(0), fields[0], c_requested))
-    if requested is None:
-        description.schema = Schema.wrap(schema)
+    if requested_schema is None:
+        spec.schema = Schema.wrap(schema)
     return schema
 
 
-def export_parts(parts, how, requested):
-    """Export `Parts`: the schema and the array.
+def export_array(export_input, options, requested_schema):
+    """Export an `ExportInput`; return the schema and the array.
 
-    The owners and the stream are kept alive, beside the columns, as long as anything made from the
-    array is. `requested` is the capsule of a schema, which stays what it was, or None.
+    The columns, the owners and the stream live as long as anything made from the array.
+    `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
-    cdef ExportCall call = ExportCall(parts, how)
-    cdef shared_schema schema = schema_of(call, parts.description, requested)
+    cdef ExportCall call = ExportCall(export_input, options)
+    cdef shared_schema schema = schema_of(call, export_input.schema_spec, requested_schema)
     cdef core.device_array array
     with nogil:
         if call.is_table:
@@ -226,18 +227,22 @@ def export_parts(parts, how, requested):
                     call.resource,
                 )
             )
-    return Schema.wrap(move(schema)), ExportedArray.wrap(array, how.stream)
+    return Schema.wrap(move(schema)), ExportedArray.wrap(array, options.stream)
 
 
 cdef class BatchSource:
-    """Batches for a stream: `cudf_arrow_bridge::batch_source` as Python sees it."""
+    """Batches of a stream: `cudf_arrow_bridge::batch_source` for Python."""
 
 
-def slice_parts(parts, size_type max_rows, how, requested) -> BatchSource:
-    """Split `Parts` into batches that are exported, likewise, when they are asked for."""
+def export_slices(export_input, size_type max_rows, options, requested_schema) -> BatchSource:
+    """Split an `ExportInput` into batches of at most `max_rows` rows, exported on demand.
+
+    The columns, the owners and the stream live as long as the source and anything made from its
+    batches. `requested_schema` is the capsule of a schema, which is not consumed, or None.
+    """
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef ExportCall call = ExportCall(parts, how)
-    cdef shared_schema schema = schema_of(call, parts.description, requested)
+    cdef ExportCall call = ExportCall(export_input, options)
+    cdef shared_schema schema = schema_of(call, export_input.schema_spec, requested_schema)
     with nogil:
         if call.is_table:
             result.source = move(

@@ -7,7 +7,7 @@ from pylibcudf.libcudf.types cimport size_type
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 
 
-cdef class ImportPlace:
+cdef class ImportContext:
     cdef object mr
     cdef object freed_on
     cdef object read_on
@@ -18,5 +18,5 @@ cdef class ImportPlace:
 
 
 cdef Column wrap_column(
-    unique_ptr[column] storage, size_type offset, size_type size, ImportPlace place
+    unique_ptr[column] storage, size_type offset, size_type size, ImportContext context
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow device arrays to columns and tables of pylibcudf."""
+"""Arrow device arrays to pylibcudf columns and tables."""
 
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
@@ -24,60 +24,60 @@ from cudf_arrow_bridge._core.schema cimport Schema
 ctypedef const void const_void
 
 
-cdef class ImportPlace:
-    """Where the buffers of an import are allocated, freed and read; they keep it alive.
+cdef class ImportContext:
+    """The memory resource and the streams of the buffers of an import, which keep it alive.
 
     Parameters
     ----------
     mr
-        The resource that they are of.
+        The resource that allocated the buffers.
     stream
         The stream that they are freed on.
     reader
-        Another stream that reads them, or None.
+        A second stream that reads them, or None.
     """
 
     def __cinit__(self, mr, stream, reader):
         self.mr = mr
         self.freed_on = stream
         self.read_on = reader
-        # Named now: on another thread these may be other streams.
+        # Resolved on this thread: on another one these may be other streams.
         self.stream = stream_of(stream)
         self.reader = self.stream if reader is None else stream_of(reader)
 
     cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void] owner) except *:
-        """Have an owner wait, once it goes, for the work of all streams that read what it owns."""
+        """Return an owner whose memory is released after the work of both streams."""
         if owner.get() == NULL:
             return owner
         return core.release_after(move(owner), self.stream, self.reader)
 
 
-cdef class Lender:
-    """A producer's memory that columns borrow: released when the last of them is gone."""
+cdef class ProducerMemory:
+    """The memory of a producer's array, released when the last column that views it is gone."""
 
     cdef shared_ptr[const void] owner
-    cdef ImportPlace place
+    cdef ImportContext context
 
     def __dealloc__(self):
         drop_share(self.owner)
 
 
 cdef class ImportedSpan(Span):
-    """Memory of an imported column.
+    """A buffer of an imported column.
 
-    rmm's own `DeviceBuffer` needs a driver; this needs none. Freeing it may release the producer.
+    Not rmm's `DeviceBuffer`, which needs a driver. Freeing it may release the producer's array.
     """
 
-    #: Of a `device_buffer`; none of what is borrowed.
+    #: Of a `device_buffer`; empty for a view of `ProducerMemory`.
     cdef shared_ptr[const void] owner
-    cdef object kept
+    cdef object kept_alive
 
     def __dealloc__(self):
         if self.owner.get() != NULL:
             drop_share(self.owner)
 
 
-cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportPlace place):
+cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext context):
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
     cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
@@ -85,27 +85,28 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportPlace plac
     self.size = buffer.get().size()
     cdef shared_ptr[device_buffer] owner
     owner.reset(buffer.release())
-    self.owner = place.released_in_order(static_pointer_cast[const_void, device_buffer](owner))
-    self.kept = place
+    self.owner = context.released_in_order(static_pointer_cast[const_void, device_buffer](owner))
+    self.kept_alive = context
     return self
 
 
-cdef ImportedSpan borrow(const void* memory, size_t size, Lender lender):
+cdef ImportedSpan view_memory(const void* address, size_t size, ProducerMemory memory):
     if size == 0:
         return None
     cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
-    self.ptr = <uintptr_t>memory
+    self.ptr = <uintptr_t>address
     self.size = size
-    self.kept = lender
+    self.kept_alive = memory
     return self
 
 
-# Making a DataType goes through the Python enum of type ids: slower than all the rest of a column.
+# Cached, as making a DataType goes through a Python enum, slower than all the rest of a column.
 cdef dict _dtypes = {}
 
 
 cdef DataType wrap_type(data_type c_type):
-    # Type ids stay below 64, and Python keeps ints this small.
+    # One int for both: ids are below 64, so id 27 with scale -2 is 27 - 128 = -101. Python keeps
+    # ints from -5 to 256 preallocated, which covers every type that is not a decimal.
     key = <int>c_type.id() + 64 * c_type.scale()
     dtype = _dtypes.get(key)
     if dtype is None:
@@ -114,80 +115,80 @@ cdef DataType wrap_type(data_type c_type):
 
 
 cdef Column wrap_column(
-    unique_ptr[column] storage, size_type offset, size_type size, ImportPlace place
+    unique_ptr[column] storage, size_type offset, size_type size, ImportContext context
 ):
-    # Filled in rather than called: the constructor would check again what C++ vouches for.
+    # Without its constructor, which would repeat checks that C++ has made.
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(storage.get().type())
     self._size = size
     self._offset = offset
     self._null_count = storage.get().null_count()
     cdef column_contents contents = storage.get().release()
-    self._data = wrap_buffer(move(contents.data), place)
-    self._mask = wrap_buffer(move(contents.null_mask), place)
+    self._data = wrap_buffer(move(contents.data), context)
+    self._mask = wrap_buffer(move(contents.null_mask), context)
     self._children = []
     cdef size_type i, child_size
     for i in range(<size_type>contents.children.size()):
         child_size = contents.children[i].get().size()
-        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, place))
+        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, context))
     self._num_children = <size_type>contents.children.size()
     return self
 
 
-cdef Column wrap_borrowed(core.borrowed_column& borrowed, Lender lender):
+cdef Column wrap_borrowed(core.borrowed_column& borrowed, ProducerMemory memory):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.type)
     self._size = borrowed.size
     self._offset = borrowed.offset
     self._null_count = borrowed.null_count
-    self._data = borrow(borrowed.data, borrowed.data_size, lender)
-    self._mask = borrow(borrowed.mask, borrowed.mask_size, lender)
+    self._data = view_memory(borrowed.data, borrowed.data_size, memory)
+    self._mask = view_memory(borrowed.mask, borrowed.mask_size, memory)
     self._children = []
     self._num_children = 0
     if borrowed.offsets != NULL:
-        self._children.append(wrap_offsets(borrowed, lender))
+        self._children.append(wrap_offsets(borrowed, memory))
         self._num_children = 1
     return self
 
 
-cdef Column wrap_offsets(core.borrowed_column& borrowed, Lender lender):
+cdef Column wrap_offsets(core.borrowed_column& borrowed, ProducerMemory memory):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.offsets_type)
     self._size = borrowed.offset + borrowed.size + 1
-    self._data = borrow(borrowed.offsets, borrowed.offsets_size, lender)
+    self._data = view_memory(borrowed.offsets, borrowed.offsets_size, memory)
     self._children = []
     return self
 
 
-cdef list wrap_columns(core.borrowed_table& table, ImportPlace place):
-    cdef Lender lender = Lender.__new__(Lender)
-    cdef core.borrowed_column* found
+cdef list wrap_columns(core.borrowed_table& table, ImportContext context):
+    cdef ProducerMemory memory = ProducerMemory.__new__(ProducerMemory)
+    cdef core.borrowed_column* borrowed
     cdef size_t i
-    lender.owner = place.released_in_order(move(table.owner))
-    lender.place = place
+    memory.owner = context.released_in_order(move(table.owner))
+    memory.context = context
     columns = []
     for i in range(table.columns.size()):
-        found = &table.columns[i]
-        if found.imported.storage.get() == NULL:
-            columns.append(wrap_borrowed(dereference(found), lender))
+        borrowed = &table.columns[i]
+        if borrowed.imported.storage.get() == NULL:
+            columns.append(wrap_borrowed(dereference(borrowed), memory))
         else:
             columns.append(
                 wrap_column(
-                    move(found.imported.storage),
-                    found.imported.offset,
-                    found.imported.size,
-                    place,
+                    move(borrowed.imported.storage),
+                    borrowed.imported.offset,
+                    borrowed.imported.size,
+                    context,
                 )
             )
     return columns
 
 
 cdef class ImportCall:
-    """What an import is called with, as C++ takes it."""
+    """The arguments of an import, as C++ takes them."""
 
     cdef core.import_options options
     cdef device_async_resource_ref resource
-    cdef ImportPlace place
+    cdef ImportContext context
 
     def __cinit__(self, stream, mr, object options):
         self.options.copy = options.copy
@@ -196,11 +197,11 @@ cdef class ImportCall:
             self.options.validate = core.validation.full
         mr = resolve_resource(mr)
         self.resource = resource_of(mr)
-        self.place = ImportPlace(mr, stream, options.reader)
+        self.context = ImportContext(mr, stream, options.reader)
 
 
 def import_column(schema, array, stream, mr, object options):
-    """Import an array; its capsule is spent, the schema's is not."""
+    """Import an array as a column. The capsule of the array is consumed, the schema's is not."""
     cdef ImportCall call = ImportCall(stream, mr, options)
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
@@ -208,14 +209,17 @@ def import_column(schema, array, stream, mr, object options):
     with nogil:
         imported = move(
             core.from_arrow_device_column(
-                dereference(c_schema), c_array, call.options, call.place.stream, call.resource
+                dereference(c_schema), c_array, call.options, call.context.stream, call.resource
             )
         )
-    return wrap_column(move(imported.storage), imported.offset, imported.size, call.place)
+    return wrap_column(move(imported.storage), imported.offset, imported.size, call.context)
 
 
 def import_table(schema, array, stream, mr, object options):
-    """Import a struct array as columns and a number of rows, likewise."""
+    """Import a struct array as columns and a number of rows.
+
+    The capsule of the array is consumed, the schema's is not.
+    """
     cdef ImportCall call = ImportCall(stream, mr, options)
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
@@ -223,47 +227,47 @@ def import_table(schema, array, stream, mr, object options):
     with nogil:
         imported = move(
             core.borrow_arrow_device_table(
-                dereference(c_schema), c_array, call.options, call.place.stream, call.resource
+                dereference(c_schema), c_array, call.options, call.context.stream, call.resource
             )
         )
-    return wrap_columns(imported, call.place), imported.num_rows
+    return wrap_columns(imported, call.context), imported.num_rows
 
 
 cdef class ArrayImporter:
-    """Imports arrays of one schema, which is looked at once."""
+    """Imports arrays of one schema, which is parsed once."""
 
-    cdef tuple how
+    cdef tuple arguments
     cdef unique_ptr[core.array_importer] importer
 
     def __init__(self, stream, mr, object options, Schema schema not None):
         cdef unique_schema c_schema
-        self.how = (stream, mr, options)
+        self.arguments = (stream, mr, options)
         with nogil:
             c_schema = move(schema.schema.to_arrow())
             self.importer.reset(new core.array_importer(dereference(c_schema.get())))
 
     def import_column(self, array):
-        """Import an array, as the function of this name does."""
-        cdef ImportCall call = ImportCall(*self.how)
+        """Import an array as a column; its capsule is consumed."""
+        cdef ImportCall call = ImportCall(*self.arguments)
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef core.imported_column imported
         with nogil:
             imported = move(
                 self.importer.get().column(
-                    c_array, call.options, call.place.stream, call.resource
+                    c_array, call.options, call.context.stream, call.resource
                 )
             )
-        return wrap_column(move(imported.storage), imported.offset, imported.size, call.place)
+        return wrap_column(move(imported.storage), imported.offset, imported.size, call.context)
 
     def import_table(self, array):
-        """Import a struct array, likewise."""
-        cdef ImportCall call = ImportCall(*self.how)
+        """Import a struct array as columns and a number of rows; its capsule is consumed."""
+        cdef ImportCall call = ImportCall(*self.arguments)
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef core.borrowed_table imported
         with nogil:
             imported = move(
                 self.importer.get().borrow_table(
-                    c_array, call.options, call.place.stream, call.resource
+                    c_array, call.options, call.context.stream, call.resource
                 )
             )
-        return wrap_columns(imported, call.place), imported.num_rows
+        return wrap_columns(imported, call.context), imported.num_rows

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python objects that C++ owns, and what becomes of them when the interpreter goes.
+"""Python objects that C++ owns, and their release while the interpreter shuts down.
 
-Other modules come here for it: the state behind it must be one in the process.
+The state behind it must exist once in the process, so that other modules cimport it from here.
 """
 
 import atexit
@@ -33,7 +33,7 @@ cdef shared_ptr[const void] share_object(object shared) except *:
 
 
 cdef bint enter_interpreter() noexcept nogil:
-    """Keep the interpreter from going until `leave_interpreter`; False if it is going."""
+    """Keep the interpreter from shutting down until `leave_interpreter`; False if it already is."""
     return interpreter_gate.enter()
 
 
@@ -42,9 +42,10 @@ cdef void leave_interpreter() noexcept nogil:
 
 
 cdef void drop_share(shared_ptr[const void]& owner) noexcept:
-    """Drop a share of what a producer is to release, which may take time, or the GIL.
+    """Drop a share of a producer's memory, whose release may take time and the GIL.
 
-    On a thread that the interpreter has left behind it is leaked: that may end at any moment.
+    Once the interpreter has shut down, it is leaked on any other thread than the one that did that:
+    the process may end in the middle of the release.
     """
     cdef bint entered = interpreter_gate.enter()
     if entered or interpreter_gate.closed_here():
@@ -56,11 +57,11 @@ cdef void drop_share(shared_ptr[const void]& owner) noexcept:
         interpreter_gate.leave()
 
 
-def _interpreter_is_going():
+def _shut_down():
     with nogil:
-        # While releases can still take the GIL, for producers written in Python.
+        # Now, while the releases of producers written in Python can still take the GIL.
         core.drain_releases()
         interpreter_gate.close()
 
 
-atexit.register(_interpreter_is_going)
+atexit.register(_shut_down)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory is, and the resources that it comes from, as C++ takes them."""
+"""The device type of memory, and memory resources as C++ takes them."""
 
 from libc.stdint cimport uintptr_t
 from rmm.librmm.memory_resource cimport device_async_resource_ref
@@ -24,9 +24,9 @@ def device_type(uintptr_t address) -> int:
 
 
 cdef object resolve_resource(object mr):
-    """Resolve to the resource given, or rmm's current one; without a GPU, to None: host memory.
+    """Return the resource given, else rmm's current one; without a GPU None, for host memory.
 
-    The caller keeps the result alive as long as memory of it is in use.
+    The caller keeps the result alive as long as its memory is in use.
     """
     if mr is None and core.has_gpu():
         return get_current_device_resource()
@@ -34,7 +34,7 @@ cdef object resolve_resource(object mr):
 
 
 cdef device_async_resource_ref resource_of(object resolved) except *:
-    """Return what C++ takes for a resolved resource."""
+    """Return the C++ reference to a result of `resolve_resource`."""
     if resolved is None:
         return core.host_memory_resource()
     return (<DeviceMemoryResource?>resolved).get_mr()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA streams, as C++ takes them, behind one another."""
+"""CUDA streams as C++ takes them, and their order."""
 
 from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport uintptr_t
@@ -9,9 +9,9 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 def order_after(uintptr_t later, uintptr_t earlier) -> None:
-    """Make what is enqueued on a stream from now on wait for the work another one has so far.
+    """Make later work on a stream wait for the work enqueued so far on another.
 
-    The host doesn't wait. Both are handles.
+    Both are given by their handles. The host does not wait.
     """
     cdef stream_ref c_later = stream_ref(<cudaStream_t>later)
     cdef stream_ref c_earlier = stream_ref(<cudaStream_t>earlier)
@@ -20,6 +20,6 @@ def order_after(uintptr_t later, uintptr_t earlier) -> None:
 
 
 cdef stream_ref stream_of(object stream) except *:
-    """Return what C++ takes for a `Stream`, named on this thread; None: the default one."""
+    """Return the C++ reference to a `Stream` on this thread; None: the default stream."""
     handle = 0 if stream is None else stream.handle
     return stream_ref(<cudaStream_t><uintptr_t>handle)

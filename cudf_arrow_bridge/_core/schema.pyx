@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow schemas: built by the core from columns and `ColumnMetadata`, handed out as capsules."""
+"""Arrow schemas: made by the core from columns and `ColumnMetadata`, exported as capsules."""
 
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t
@@ -38,15 +38,15 @@ cdef column_metadata to_column_metadata(object metadata) except *:
     result.ordered = metadata.ordered
     if metadata.metadata:
         result.metadata = to_key_values(metadata.metadata)
-    if metadata.origin is not None:
-        result.origin = schema_from_capsule(metadata.origin)
+    if metadata.imported_schema is not None:
+        result.origin = schema_from_capsule(metadata.imported_schema)
     for child in metadata.children:
         result.children.push_back(to_column_metadata(child))
     return result
 
 
 cdef class Schema:
-    """One Arrow schema, of which any number of capsules can be made."""
+    """An Arrow schema, which can be exported any number of times."""
 
     @staticmethod
     cdef Schema wrap(shared_schema schema):
@@ -55,7 +55,7 @@ cdef class Schema:
         return self
 
     def __arrow_c_schema__(self):
-        """Make one more live `ArrowSchema`, in a capsule."""
+        """Make a new `ArrowSchema`, in a capsule."""
         cdef unique_schema schema
         with nogil:
             schema = move(self.schema.to_arrow())
@@ -63,7 +63,7 @@ cdef class Schema:
 
     @staticmethod
     def copy_of(capsule) -> Schema:
-        """Copy the schema in a capsule, which stays as it is."""
+        """Copy the schema in a capsule, which is not consumed."""
         cdef ArrowSchema* schema = schema_from_capsule(capsule)
         cdef shared_schema copied
         with nogil:
@@ -72,9 +72,9 @@ cdef class Schema:
 
 
 def are_equal(one, other) -> bool:
-    """Whether the schemas of two capsules say the same in every respect.
+    """Whether the schemas in two capsules are equal in every respect.
 
-    Both must be known to be sound: arrays with them have been imported.
+    Both must be valid: they are not checked. Arrays with them have been imported.
     """
     return equal_schemas(
         dereference(schema_from_capsule(one)), dereference(schema_from_capsule(other))
@@ -82,7 +82,7 @@ def are_equal(one, other) -> bool:
 
 
 def check_same(expected, found) -> None:
-    """Check that arrays with the schemas of two capsules go together; nulls are their own affair.
+    """Check that arrays with the schemas in two capsules fit one stream; nullability may differ.
 
     Raises
     ------
@@ -96,14 +96,14 @@ def check_same(expected, found) -> None:
 
 
 cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL:
-    """Borrow a schema that somebody would rather have; NULL for None."""
+    """Return the requested schema in a capsule, which keeps owning it; NULL for None."""
     if capsule is None:
         return NULL
     return schema_from_capsule(capsule)
 
 
 def marks_table(object capsule) -> bool:
-    """Whether a schema is a struct that is not nullable, as that of a record batch."""
+    """Whether a schema is a struct that is not nullable, as for a record batch."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     return is_struct(capsule) and not (schema.flags & ARROW_FLAG_NULLABLE)
 
@@ -115,7 +115,7 @@ def is_struct(object capsule) -> bool:
 
 
 cdef int32_t read_size(const char** cursor) noexcept:
-    """Read a number that the specification doesn't align, and step over it."""
+    """Read a number, which need not be aligned, and advance the cursor past it."""
     cdef int32_t size
     memcpy(&size, cursor[0], sizeof(size))
     cursor[0] += sizeof(size)
@@ -130,7 +130,7 @@ cdef bytes read_text(const char** cursor):
 
 
 def metadata_of(object capsule) -> dict:
-    """Read a schema's own metadata; an extension type's name and parameters are in it."""
+    """Read a schema's own metadata, which holds the name and parameters of an extension type."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     cdef const char* cursor = schema.metadata
     cdef int32_t _i

@@ -6,20 +6,20 @@ from .export import BatchSource, ExportedArray
 from .protocols import Stream
 from .schema import Schema
 
-class StreamNotes:
+class StreamState:
     error: BaseException | None
     labels: tuple[Any, ...]
     stream: Stream | None
     started: bool
-    requested: Schema | None
+    requested_schema: Schema | None
     refusal: ValueError | None
 
 class ExportedStream:
-    notes: StreamNotes
+    state: StreamState
     is_released: bool
     has_given_schema: bool
     def __init__(
-        self, sources: Iterator[BatchSource], notes: StreamNotes, schema: Schema | None
+        self, sources: Iterator[BatchSource], state: StreamState, schema: Schema | None
     ) -> None: ...
     def next(self) -> tuple[Schema, ExportedArray, int] | None: ...
     def schema(self) -> Schema: ...

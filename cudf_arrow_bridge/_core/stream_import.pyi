@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from .schema import Schema
-from .stream_export import StreamNotes
+from .stream_export import StreamState
 
 class StreamReader:
-    notes: StreamNotes | None
+    state: StreamState | None
     def __init__(self, capsule: object) -> None: ...
     def schema(self) -> Schema: ...
     def next(self) -> object | None: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of other libraries, array by array."""
+"""Streams of other libraries, read array by array."""
 
 import errno
 
@@ -10,7 +10,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport (
     device_array_to_capsule,
     device_stream_from_capsule,
-    notes_of,
+    stream_state_of,
     stream_from_capsule,
 )
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
@@ -25,7 +25,7 @@ ctypedef const void const_void
 
 
 def _exception_of(int code, message) -> Exception:
-    """Turn a producer's errno code into the exception that it would be in Python."""
+    """Return the Python exception for a producer's errno code."""
     if code == errno.EINVAL:
         return ValueError(message)
     if code == errno.ENOMEM:
@@ -36,10 +36,10 @@ def _exception_of(int code, message) -> Exception:
 
 
 cdef class StreamReader:
-    """A stream that was taken over from its capsule, of device arrays or of host arrays."""
+    """A stream of device or host arrays, moved out of its capsule."""
 
     cdef shared_ptr[array_stream_reader] reader
-    cdef readonly object notes
+    cdef readonly object state
 
     def __init__(self, capsule):
         cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
@@ -49,7 +49,7 @@ cdef class StreamReader:
         else:
             stream = stream_from_capsule(capsule)
             self.reader.reset(new array_stream_reader(stream))
-        self.notes = notes_of(capsule)
+        self.state = stream_state_of(capsule)
 
     def schema(self) -> Schema:
         """Ask for the schema of all arrays."""
@@ -63,7 +63,7 @@ cdef class StreamReader:
         raise self._cause(failure)
 
     def next(self):
-        """Pull an array into a capsule; None is the end."""
+        """Pull the next array into a capsule; None at the end."""
         cdef unique_device_array array
         try:
             with nogil:
@@ -74,11 +74,11 @@ cdef class StreamReader:
         raise self._cause(failure)
 
     def _cause(self, failure) -> BaseException:
-        """Return what a producer of this process raised, or what another's code stands for."""
+        """Return the exception of a producer in this process, else that of its errno code."""
         if self.reader.get().error_code() == 0:
             return failure
-        if self.notes is not None and self.notes.error is not None:
-            return self.notes.error
+        if self.state is not None and self.state.error is not None:
+            return self.state.error
         return _exception_of(self.reader.get().error_code(), str(failure))
 
     def release(self) -> None:

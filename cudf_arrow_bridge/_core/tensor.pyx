@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors to and from Python: DLPack's capsules, and what the CUDA array interface says."""
+"""Tensors: DLPack capsules, and memory described by the CUDA array interface."""
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.pycapsule cimport (
@@ -28,7 +28,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_tensor,
     tensor_view,
 )
-from cudf_arrow_bridge._core.import_ cimport ImportPlace, wrap_column
+from cudf_arrow_bridge._core.import_ cimport ImportContext, wrap_column
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
@@ -38,11 +38,11 @@ cdef const char* UNVERSIONED = "dltensor"
 cdef const char* USED_UNVERSIONED = "used_dltensor"
 cdef const char* VERSIONED = "dltensor_versioned"
 cdef const char* USED_VERSIONED = "used_dltensor_versioned"
-# A tensor that was taken out of its producer's capsule.
+# A tensor that an import took out of its producer's capsule.
 cdef const char* TAKEN_UNVERSIONED = "cudf_arrow_bridge.dltensor"
 cdef const char* TAKEN_VERSIONED = "cudf_arrow_bridge.dltensor_versioned"
 
-# The letters by which NumPy's type strings name the kinds.
+# The letters of NumPy's type strings.
 cdef dict KINDS = {
     "i": <int>element_kind.integer,
     "u": <int>element_kind.unsigned_integer,
@@ -57,7 +57,7 @@ cdef void destroy(object capsule) noexcept:
     cdef PyObject* type_
     cdef PyObject* value
     cdef PyObject* traceback
-    # A deleter written in Python would lose the error that the capsule goes by.
+    # A deleter in Python would clear an exception that is being raised now.
     PyErr_Fetch(&type_, &value, &traceback)
     if name == VERSIONED or name == TAKEN_VERSIONED:
         core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
@@ -93,7 +93,7 @@ cdef class Tensor:
 
     @property
     def typestr(self) -> str:
-        """The type of the elements as NumPy's array interface writes it."""
+        """The type of the elements as a type string of NumPy's array interface."""
         cdef int64_t size = self.tensor.view().bits // 8
         (letter,) = [k for k, kind in KINDS.items() if kind == <int>self.tensor.view().kind]
         return f"{'|' if size == 1 else '<'}{letter}{size}"
@@ -110,7 +110,7 @@ cdef class Tensor:
             self.tensor.wait()
 
     def capsule(self, bint versioned, int32_t device_type):
-        """Make one more DLPack tensor, in a capsule."""
+        """Make a new DLPack tensor, in a capsule."""
         cdef DLManagedTensorVersioned* with_version
         cdef DLManagedTensor* without
         if versioned:
@@ -129,9 +129,9 @@ cdef class Tensor:
 
 
 def tensor_of(schema, array, copy, stream):
-    """View an exported array, whose capsule is spent, as a tensor.
+    """View an exported array as a tensor; its capsule is consumed.
 
-    Raises BufferError, which DLPack asks for, if it is none.
+    Raises BufferError, as DLPack demands, if it cannot be one.
     """
     cdef Tensor self = Tensor.__new__(Tensor)
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
@@ -140,8 +140,8 @@ def tensor_of(schema, array, copy, stream):
     cdef stream_ref c_stream = stream_of(stream)
     mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(mr)
-    kept = (mr, stream)
-    cdef shared_ptr[const void] owner = share_object(kept)
+    kept_alive = (mr, stream)
+    cdef shared_ptr[const void] owner = share_object(kept_alive)
     try:
         with nogil:
             self.tensor = core.to_tensor(
@@ -153,7 +153,10 @@ def tensor_of(schema, array, copy, stream):
 
 
 def tensor_of_buffer(schema, array, size_t index, int64_t size):
-    """View one buffer of an exported array, likewise."""
+    """View one buffer of an exported array as a tensor; its capsule is consumed.
+
+    Raises BufferError, as DLPack demands, if it cannot be one.
+    """
     cdef Tensor self = Tensor.__new__(Tensor)
     try:
         self.tensor = core.buffer_tensor(
@@ -165,25 +168,19 @@ def tensor_of_buffer(schema, array, size_t index, int64_t size):
 
 
 cdef object import_view(
-    const tensor_view& view,
-    object owner,
-    optional[stream_ref] producer,
-    object stream,
-    object reader,
-    object mr,
-    object copy,
+    const tensor_view& view, object owner, optional[stream_ref] producer, object options
 ):
     cdef shared_ptr[const void] c_owner = share_object(owner)
-    cdef copy_policy policy = policy_of(copy)
-    cdef stream_ref c_stream = stream_of(stream)
-    mr = resolve_resource(mr)
+    cdef copy_policy policy = policy_of(options.copy)
+    cdef stream_ref c_stream = stream_of(options.stream)
+    mr = resolve_resource(options.mr)
     cdef device_async_resource_ref resource = resource_of(mr)
     cdef core.imported_tensor imported
     with nogil:
         imported = move(
             core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
         )
-    cdef ImportPlace place = ImportPlace(mr, stream, reader)
+    cdef ImportContext context = ImportContext(mr, options.stream, options.reader)
     cdef size_t i
     columns = []
     for i in range(imported.table.columns.size()):
@@ -192,21 +189,21 @@ cdef object import_view(
                 move(imported.table.columns[i].storage),
                 imported.table.columns[i].offset,
                 imported.table.columns[i].size,
-                place,
+                context,
             )
         )
     return columns, imported.table.num_rows, imported.is_table
 
 
 def is_dlpack_capsule(obj) -> bool:
-    """Say whether an object is a DLPack capsule that nobody has used."""
+    """Say whether an object is a DLPack capsule that has not been consumed."""
     return PyCapsule_IsValid(obj, VERSIONED) or PyCapsule_IsValid(obj, UNVERSIONED)
 
 
-def import_dlpack(capsule, stream, reader, mr, copy):
-    """Import the tensor of a DLPack capsule, which is spent unless it is none of a tensor.
+def import_dlpack(capsule, options):
+    """Import the tensor in a DLPack capsule, which is consumed.
 
-    `reader` is that of `ImportOptions`. Returns the columns, the number of rows, and whether they
+    `options` are `TensorImportOptions`. Returns the columns, the number of rows, and whether they
     are a table.
     """
     cdef DLManagedTensorVersioned* versioned
@@ -215,7 +212,7 @@ def import_dlpack(capsule, stream, reader, mr, copy):
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
         view = core.view_dlpack(versioned)
-        # From here on it is ours: this capsule deletes the tensor, with the GIL held.
+        # Moved to a capsule of our own, which deletes the tensor with the GIL held.
         taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_VERSIONED)
     elif PyCapsule_IsValid(capsule, UNVERSIONED):
@@ -228,25 +225,26 @@ def import_dlpack(capsule, stream, reader, mr, copy):
             f"{capsule!r} found, a PyCapsule named {VERSIONED.decode()!r} or "
             f"{UNVERSIONED.decode()!r}, of a tensor that nobody has taken yet, expected"
         )
-    return import_view(view, taken, optional[stream_ref](), stream, reader, mr, copy)
+    return import_view(view, taken, optional[stream_ref](), options)
 
 
-def import_memory(owner, uintptr_t address, tuple shape, tuple strides, str kind, int64_t size,
-                  producer, stream, reader, mr, copy):
-    """Import strided memory that `owner` keeps alive, likewise.
+def import_memory(memory, options):
+    """Import strided memory.
 
-    `strides` count bytes, `size` is that of an element in bytes, `kind` its letter in NumPy's type
-    strings, and `producer` the handle of the stream that makes it, or None.
+    `memory` is a `StridedMemory`, `options` are `TensorImportOptions`. Returns the columns, the
+    number of rows, and whether they are a table.
     """
     cdef tensor_view view
-    cdef optional[stream_ref] c_producer
+    cdef optional[stream_ref] producer
+    cdef uintptr_t address = memory.address
     view.data = <const void*>address
-    view.kind = <element_kind><int>KINDS[kind]
-    view.bits = 8 * size
-    view.shape = shape
-    view.strides = [stride // size for stride in strides]
+    view.kind = <element_kind><int>KINDS[memory.kind]
+    view.bits = 8 * <int64_t>memory.itemsize
+    view.shape = memory.shape
+    # DLPack counts strides in elements.
+    view.strides = [stride // memory.itemsize for stride in memory.strides]
     if address:
         view.location = core.locate(<const void*>address)
-    if producer is not None:
-        c_producer = stream_ref(<cudaStream_t><uintptr_t>producer)
-    return import_view(view, owner, c_producer, stream, reader, mr, copy)
+    if memory.stream is not None:
+        producer = stream_ref(<cudaStream_t><uintptr_t>memory.stream)
+    return import_view(view, memory.owner, producer, options)

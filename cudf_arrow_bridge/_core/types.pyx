@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's type table, for Python."""
+"""The core's type table."""
 
 from cython.operator cimport dereference
 
@@ -13,7 +13,7 @@ cdef str decode(core.string_view text):
     return text.data()[:text.size()].decode()
 
 
-cdef str how(core.crossing crossing):
+cdef str crossing_name(core.crossing crossing):
     if crossing == core.crossing.zero_copy:
         return "zero-copy"
     return "converted" if crossing == core.crossing.converted else "unsupported"
@@ -24,8 +24,8 @@ cdef dict to_dict(const core.type_row& row):
         "arrow": decode(row.arrow),
         "format": decode(row.format),
         "type_id": TypeId(<int>row.column),
-        "on_export": how(row.on_export),
-        "on_import": how(row.on_import),
+        "on_export": crossing_name(row.on_export),
+        "on_import": crossing_name(row.on_import),
         "note": decode(row.note),
         "waits_for": decode(row.waits_for),
     }
@@ -38,5 +38,5 @@ def rows() -> list[dict]:
 
 
 def import_row(object capsule) -> dict:
-    """The row that says how arrays of a schema's top level are imported."""
+    """The row for importing arrays of the type at a schema's top level."""
     return to_dict(core.import_row(dereference(schema_from_capsule(capsule))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffers of an exported array: what is known of each, and each as a tensor."""
+"""The buffers of an exported array: their addresses and sizes, and each as a tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .._core.export import ExportedArray
     from .._core.tensor import Tensor
 
-__all__ = ["Buffer", "BufferInfo", "walk"]
+__all__ = ["BufferInfo", "BufferTensor", "walk_buffers"]
 
 
 class BufferInfo(NamedTuple):
@@ -28,9 +28,9 @@ class BufferInfo(NamedTuple):
         ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, behind the path of the child it
         belongs to.
     address
-        Where it is; 0 for a buffer that is absent.
+        Its address; 0 for an absent buffer.
     size
-        Bytes that Arrow reads.
+        The bytes that Arrow reads.
     zero_copy
         Whether it is the source's own memory, rather than a conversion that the export made.
     """
@@ -41,22 +41,22 @@ class BufferInfo(NamedTuple):
     zero_copy: bool
 
 
-class Buffer(TensorProtocols):
-    """One buffer of a `DeviceArray`, for whoever takes tensors of one dimension.
+class BufferTensor(TensorProtocols):
+    """One buffer of a `DeviceArray` as a tensor of one dimension, which keeps the memory alive.
 
-    It keeps the memory alive. Its elements are what is stored: integers for offsets, timestamps,
+    Its elements are what is stored: integers for offsets, timestamps,
     durations, decimals and the indices of dictionaries, bytes for bits and the data of strings.
 
     Parameters
     ----------
     name
-        Its name.
+        Its name, as in `BufferInfo`.
     array
-        The level of the exported tree that it belongs to.
+        The level of the exported array tree that it belongs to.
     arrow_type
         The Arrow type of that level.
     index
-        Its number there.
+        The number of the buffer in that level.
     """
 
     def __init__(
@@ -82,16 +82,16 @@ class Buffer(TensorProtocols):
         schema = pa.field("", self._type).__arrow_c_schema__()
         return tensor_of_buffer(schema, self._array.device_array_capsule(), self._index, size)
 
-    def to_host(self, *, stream: Any = None) -> Buffer:
+    def to_host(self, *, stream: Any = None) -> BufferTensor:
         """Bring the buffer to host memory, and with it the array that it belongs to.
 
         Parameters
         ----------
         stream
-            As in `DeviceArray.to_host`.
+            The stream that copies are enqueued on; see `to_arrow_device`.
         """
         array = self._array.to_host(resolve_stream(stream))
-        return Buffer(self._name, array, self._type, self._index)
+        return BufferTensor(self._name, array, self._type, self._index)
 
     def _host_copy(self) -> Tensor:
         return self.to_host(stream=self._array.stream).open_tensor(None)
@@ -101,27 +101,27 @@ class Buffer(TensorProtocols):
         return f"<buffer {self._name!r}: {tensor.shape[0]} elements {tensor.typestr!r}>"
 
 
-def walk(
-    array: ExportedArray, type_: pa.DataType, path: str = ""
+def walk_buffers(
+    array: ExportedArray, arrow_type: pa.DataType, path: str = ""
 ) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
     """Yield each buffer with the level that it belongs to, that level's type, and its number.
 
     Parameters
     ----------
     array
-        An exported tree.
-    type_
-        Its type.
+        An exported array.
+    arrow_type
+        Its Arrow type.
     path
-        What the names of its buffers begin with.
+        The path of `array`, which the names of its buffers begin with; empty at the top level.
     """
-    if isinstance(type_, pa.BaseExtensionType):
-        type_ = type_.storage_type
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        arrow_type = arrow_type.storage_type
     for i, (name, address, size, zero_copy) in enumerate(array.buffers()):
-        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, type_, i
+        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, arrow_type, i
     for i, child in enumerate(array.children):
-        field = type_.field(i)
-        step = field.name if pa.types.is_struct(type_) else "[]"
-        yield from walk(child, field.type, f"{path}{step}.")
+        field = arrow_type.field(i)
+        name = field.name if pa.types.is_struct(arrow_type) else "[]"
+        yield from walk_buffers(child, field.type, f"{path}{name}.")
     if array.dictionary is not None:
-        yield from walk(array.dictionary, type_.value_type, f"{path}dictionary.")
+        yield from walk_buffers(array.dictionary, arrow_type.value_type, f"{path}dictionary.")

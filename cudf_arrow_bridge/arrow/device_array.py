@@ -13,7 +13,7 @@ from .._core.tensor import tensor_of
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from . import display
-from .buffers import Buffer, BufferInfo, walk
+from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .schemas import as_capsule, as_field, as_schema
 from .tensor_protocols import TensorProtocols
 
@@ -25,39 +25,40 @@ __all__ = ["DeviceArray", "Exporter", "check_keywords"]
 
 
 class Exporter(Protocol):
-    """What a `DeviceArray` was exported from, to be exported again in another way."""
+    """Exports the data of a `DeviceArray` again, with another schema."""
 
-    def __call__(self, requested: object) -> DeviceArray:
-        """Export it as the capsule of a requested schema says."""
+    def __call__(self, requested_schema: object) -> DeviceArray:
+        """Export with the schema in a capsule, as far as it can be met."""
 
-    def of_part(self, array: ExportedArray, schema: Any) -> Exporter | None:
-        """Return the same for one of its children."""
+    def of_child(self, array: ExportedArray, schema: Any) -> Exporter | None:
+        """Return the exporter of one of the array's children, None if it cannot be exported."""
 
 
 class DeviceArray(TensorProtocols):
     """A cuDF object as an Arrow device array.
 
-    It shares ownership of the source's buffers: the source may go first. It can be handed out any
-    number of times; what each consumer gets is released on its own.
+    It shares ownership of the source's buffers: the source may be dropped first. It can be exported
+    any number of times; what each consumer gets is released on its own.
 
-    Numbers without nulls are a tensor, too, to whoever speaks DLPack, the CUDA array interface or
-    NumPy: a column has one dimension, a table of columns of one type two. Of any other column,
-    `buffer` gives the single buffers as tensors.
+    Numbers without nulls are also a tensor, through DLPack, the CUDA array interface and NumPy: a
+    column has one dimension, a table of columns of one type has two. For any other column, `buffer`
+    gives the single buffers as tensors.
 
     Parameters
     ----------
     array
-        The exported tree.
+        The exported array, the root of a tree.
     arrow_schema
         Anything with ``__arrow_c_schema__``.
     kind
         ``"table"`` for a record batch, ``"column"`` for any other array.
     labels
-        Labels that Arrow metadata can only quote, for an import in this process.
+        Labels without a JSON form, for an import in this process.
     first_row
-        Of a batch of a stream: its first row, counted as the schema's metadata counts them.
+        For a batch of a stream, the number of rows before it: where its part of a range index
+        begins. None for a single array.
     exporter
-        Exports the same data again as a requested schema says; None where that can't be done.
+        Exports the same data again with a requested schema; None where that cannot be done.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class DeviceArray(TensorProtocols):
         exporter: Exporter | None = None,
     ) -> None:
         super().__init__()
-        # Goes before the array does, whose owner the interpreter waits for when it ends.
+        # Set and so dropped first: at exit, the interpreter waits for the owner of the array.
         self._exporter = exporter
         self._array = array
         self._arrow_schema = arrow_schema
@@ -90,8 +91,8 @@ class DeviceArray(TensorProtocols):
         Parameters
         ----------
         requested_schema
-            An ``arrow_schema`` PyCapsule of what the consumer would rather have, met as far as
-            there is a way; see `to_arrow_device`. The capsule stays what it was.
+            An ``arrow_schema`` PyCapsule of the schema that the consumer asks for, met as far as
+            possible; see `to_arrow_device`. The capsule is not consumed.
         **kwargs
             For keywords of later versions of the specification.
 
@@ -107,9 +108,9 @@ class DeviceArray(TensorProtocols):
         Source: Arrow specification, "The Arrow PyCapsule Interface".
         """
         check_keywords(kwargs)
-        agreed = self.as_requested(requested_schema)
-        array = agreed._array.device_array_capsule()
-        return agreed.__arrow_c_schema__(), array
+        exported = self.as_requested(requested_schema)
+        array = exported._array.device_array_capsule()
+        return exported.__arrow_c_schema__(), array
 
     @property
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
@@ -125,28 +126,28 @@ class DeviceArray(TensorProtocols):
         return self._export_host
 
     def _export_host(self, requested_schema: object | None = None) -> tuple[object, object]:
-        agreed = self.as_requested(requested_schema)
-        array = agreed._array.array_capsule()
-        return agreed.__arrow_c_schema__(), array
+        exported = self.as_requested(requested_schema)
+        array = exported._array.array_capsule()
+        return exported.__arrow_c_schema__(), array
 
     def as_requested(self, requested: object | None) -> DeviceArray:
-        """Return this array the way that a consumer would rather have it.
+        """Return this array with the schema that a consumer asks for.
 
         Parameters
         ----------
         requested
-            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; as in
-            `to_arrow_device`.
+            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; met as far
+            as possible, see `to_arrow_device`.
 
         Returns
         -------
         DeviceArray
-            This very array if nothing is requested, else one that shares what it can with it.
+            This array if nothing is requested, else another that shares its buffers where it can.
 
         Raises
         ------
         ValueError, OverflowError
-            As in `to_arrow_device`.
+            If the data contradicts the requested schema; see `to_arrow_device`.
         """
         if requested is None or self._exporter is None:
             return self
@@ -154,7 +155,7 @@ class DeviceArray(TensorProtocols):
 
     @property
     def device_type(self) -> DeviceType:
-        """What the memory is."""
+        """The kind of memory, as Arrow names it."""
         return DeviceType(self._array.device_type)
 
     @property
@@ -182,44 +183,44 @@ class DeviceArray(TensorProtocols):
     @property
     def children(self) -> list[DeviceArray]:
         """The columns of a record batch, the fields of a struct, the element of a list."""
-        type_ = as_field(self._arrow_schema).type
-        if isinstance(type_, pa.BaseExtensionType):
-            type_ = type_.storage_type
-        of_part = self._exporter.of_part if self._exporter is not None else lambda *_: None
+        arrow_type = as_field(self._arrow_schema).type
+        if isinstance(arrow_type, pa.BaseExtensionType):
+            arrow_type = arrow_type.storage_type
+        of_child = self._exporter.of_child if self._exporter is not None else lambda *_: None
         return [
-            DeviceArray(child, field, "column", exporter=of_part(child, field))
+            DeviceArray(child, field, "column", exporter=of_child(child, field))
             for child, field in (
-                (child, type_.field(i)) for i, child in enumerate(self._array.children)
+                (child, arrow_type.field(i)) for i, child in enumerate(self._array.children)
             )
         ]
 
     def buffers(self) -> list[BufferInfo]:
         """Describe all buffers, children's and a dictionary's included.
 
-        On device memory, the size of each string column's data is one scalar read that waits.
+        For device memory, the size of each string column's data takes a scalar read, which waits.
         """
-        return [info for info, *_ in walk(self._array, as_field(self._arrow_schema).type)]
+        return [info for info, *_ in walk_buffers(self._array, as_field(self._arrow_schema).type)]
 
-    def buffer(self, name: str) -> Buffer:
-        """Return one buffer, for consumers of tensors: null rows and all, as it is stored.
+    def buffer(self, name: str) -> BufferTensor:
+        """Return one buffer as a tensor of what is stored, null rows included.
 
         Parameters
         ----------
         name
-            As in `buffers`: ``"data"``, ``"offsets"``, ``"text.validity"``.
+            Its `BufferInfo.name`, such as ``"data"``, ``"offsets"`` or ``"text.validity"``.
 
         Raises
         ------
         KeyError
             If there is no such buffer, or several.
         """
-        buffers = list(walk(self._array, as_field(self._arrow_schema).type))
-        found = [place for info, *place in buffers if info.name == name]
-        if len(found) != 1:
+        buffers = list(walk_buffers(self._array, as_field(self._arrow_schema).type))
+        matches = [level for info, *level in buffers if info.name == name]
+        if len(matches) != 1:
             names = [info.name for info, *_ in buffers]
-            raise KeyError(f"{len(found)} buffers named {name!r} found among {names}, 1 expected")
-        ((array, type_, index),) = found
-        return Buffer(name, array.share(), type_, index)
+            raise KeyError(f"{len(matches)} buffers named {name!r} found among {names}, 1 expected")
+        ((array, arrow_type, index),) = matches
+        return BufferTensor(name, array.share(), arrow_type, index)
 
     def open_tensor(self, copy: bool | None) -> Tensor:
         """View the array as a tensor, which keeps the buffers alive.
@@ -227,12 +228,12 @@ class DeviceArray(TensorProtocols):
         Parameters
         ----------
         copy
-            Whether to copy; None: where columns do not stand behind one another in memory.
+            Whether to copy; None: only columns that are not contiguous in memory.
 
         Raises
         ------
         BufferError
-            If the array is no tensor.
+            If the array cannot be a tensor.
         """
         array = self._array.device_array_capsule()
         return tensor_of(self.__arrow_c_schema__(), array, copy, self._array.stream)
@@ -240,18 +241,18 @@ class DeviceArray(TensorProtocols):
     def to_host(self, *, stream: Any = None) -> DeviceArray:
         """Bring the array to host memory.
 
-        Waits for the copies, and once more before them if there are strings, whose sizes are data.
+        Waits for the copies. With strings, waits also before them, to read the sizes of their data.
 
         Parameters
         ----------
         stream
-            The stream that copies are enqueued on, as in `to_arrow_device`; it is made to wait for
-            the array's data.
+            The stream that copies are enqueued on, named as in `to_arrow_device`. It waits for the
+            array's data.
 
         Returns
         -------
         DeviceArray
-            An array in CPU memory; of an array that is there already, another handle on it.
+            An array in CPU memory; another handle on this one if it is there already.
         """
         array = self._array.to_host(resolve_stream(stream))
         exporter = None if self._exporter is None else _HostExporter(self._exporter, stream)
@@ -260,7 +261,7 @@ class DeviceArray(TensorProtocols):
         )
 
     def release(self) -> None:
-        """Drop this object's share of the buffers; consumers keep theirs. Harmless if repeated."""
+        """Drop this object's share of the buffers; consumers keep theirs. May be repeated."""
         self._exporter = None
         self._array.release()
 
@@ -286,16 +287,16 @@ class _HostExporter:
     exporter: Exporter
     stream: Any
 
-    def __call__(self, requested: object) -> DeviceArray:
-        return self.exporter(requested).to_host(stream=self.stream)
+    def __call__(self, requested_schema: object) -> DeviceArray:
+        return self.exporter(requested_schema).to_host(stream=self.stream)
 
-    def of_part(self, array: ExportedArray, schema: Any) -> None:
-        # Where there is a GPU, whatever is exported again would go there.
+    def of_child(self, array: ExportedArray, schema: Any) -> None:
+        # Exporting a child again imports it first, which would upload it where there is a GPU.
         return None
 
 
 def check_keywords(keywords: dict[str, Any]) -> None:
-    """Refuse keywords of later versions of the specification that mean something."""
+    """Refuse keywords of later versions of the specification, unless their value is None."""
     unknown = [name for name, value in keywords.items() if value is not None]
     if unknown:
         raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")

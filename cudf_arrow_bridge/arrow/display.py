@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees of a device array: one screen of text, or a small table in a notebook.
+"""The repr of a device array: one screen of text, or a small table in a notebook.
 
-Only the public attributes are used, so that anything shaped like a ``DeviceArray`` can be shown.
+Only public attributes are used, so that any object with those of a ``DeviceArray`` can be shown.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ LINES = 20
 HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
 
 
-class Buffer(Protocol):
-    """A buffer's description."""
+class BufferInfoLike(Protocol):
+    """The attribute of `BufferInfo` that is read."""
 
     @property
     def zero_copy(self) -> bool:
         """Whether the buffer is the source's own memory."""
 
 
-class Shown(Protocol):
-    """What is read from a device array."""
+class DeviceArrayLike(Protocol):
+    """The attributes of `DeviceArray` that are read."""
 
     @property
     def device_type(self) -> Any:
@@ -46,7 +46,7 @@ class Shown(Protocol):
 
     @property
     def is_released(self) -> bool:
-        """Whether the array has been given back."""
+        """Whether the array was released."""
 
     @property
     def schema(self) -> pa.Schema | pa.Field:
@@ -56,15 +56,15 @@ class Shown(Protocol):
     def children(self) -> Sequence[Any]:
         """The columns of a table, the children of a column."""
 
-    def buffers(self) -> Sequence[Buffer]:
+    def buffers(self) -> Sequence[BufferInfoLike]:
         """Describe the buffers, those of the children included."""
 
     def __len__(self) -> int:
         """Count the rows."""
 
 
-class Line(NamedTuple):
-    """One column, `depth` levels below the array shown."""
+class ColumnLine(NamedTuple):
+    """The line of one column, `depth` levels below the array shown."""
 
     depth: int
     name: str
@@ -74,7 +74,7 @@ class Line(NamedTuple):
     buffers: str
 
 
-def text(array: Shown) -> str:
+def text(array: DeviceArrayLike) -> str:
     """Describe a device array in at most one screen of plain text.
 
     Parameters
@@ -89,7 +89,7 @@ def text(array: Shown) -> str:
     """
     if array.is_released:
         return "DeviceArray, released"
-    lines, more = shown_lines(array)
+    lines, notes = visible_lines(array)
     cells = [
         ("  " * line.depth + line.name, line.type, f"{line.nulls} nulls", line.bytes, line.buffers)
         for line in lines
@@ -99,10 +99,10 @@ def text(array: Shown) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
-    return "\n".join([f"DeviceArray, {summary(array)}", *(f"  {row}" for row in [*body, *more])])
+    return "\n".join([f"DeviceArray, {summary(array)}", *(f"  {row}" for row in [*body, *notes])])
 
 
-def html(array: Shown) -> str:
+def html(array: DeviceArrayLike) -> str:
     """Describe a device array as an HTML table; names are escaped.
 
     Parameters
@@ -117,18 +117,18 @@ def html(array: Shown) -> str:
     """
     if array.is_released:
         return "<div><b>DeviceArray</b>, released</div>"
-    lines, more = shown_lines(array)
+    lines, notes = visible_lines(array)
     head = "".join(f'<th style="text-align:left">{escape(heading)}</th>' for heading in HEADINGS)
     body = "".join(_html_row(line) for line in lines)
-    foot = "".join(f'<tr><td colspan="{len(HEADINGS)}">{escape(note)}</td></tr>' for note in more)
+    foot = "".join(f'<tr><td colspan="{len(HEADINGS)}">{escape(note)}</td></tr>' for note in notes)
     return (
         f"<div><b>DeviceArray</b>, {escape(summary(array))}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}{foot}</tbody></table></div>"
     )
 
 
-def summary(array: Shown) -> str:
-    """Say in one line what the array is, how large, and where."""
+def summary(array: DeviceArrayLike) -> str:
+    """Say in one line whether the array is a table, its size, and its device."""
     rows = count(len(array), "row")
     if isinstance(array.schema, pa.Schema):
         shape = f"table of {rows} x {count(len(array.children), 'column')}"
@@ -137,14 +137,16 @@ def summary(array: Shown) -> str:
     return f"{shape}, {size(array.nbytes)} on {device(array)}"
 
 
-def shown_lines(array: Shown) -> tuple[list[Line], list[str]]:
-    """Pick the lines that fit on a screen, and a note on what is left out."""
+def visible_lines(array: DeviceArrayLike) -> tuple[list[ColumnLine], list[str]]:
+    """Return the lines that fit on a screen, and a note on what is left out."""
     if isinstance(array.schema, pa.Schema):
         columns = list(array.children)
-        every: Iterator[Line] = (line for column in columns for line in walk(column, 0))
+        every: Iterator[ColumnLine] = (
+            line for column in columns for line in column_lines(column, 0)
+        )
     else:
         columns = [array]
-        every = walk(array, 0)
+        every = column_lines(array, 0)
     lines = list(islice(every, LINES))
     hidden = len(columns) - sum(line.depth == 0 for line in lines)
     if hidden:
@@ -152,20 +154,20 @@ def shown_lines(array: Shown) -> tuple[list[Line], list[str]]:
     return lines, ["..."] if next(every, None) else []
 
 
-def walk(array: Any, depth: int) -> Iterator[Line]:
+def column_lines(array: Any, depth: int) -> Iterator[ColumnLine]:
     """Describe a column and then, one level deeper, its children."""
     field = array.schema
     nulls = "?" if array.null_count < 0 else f"{array.null_count:,}"
-    yield Line(
+    yield ColumnLine(
         depth, printable(field.name), type_name(field.type), nulls, size(array.nbytes),
         crossing(array.buffers()),
     )  # fmt: skip
     for child in array.children:
-        yield from walk(child, depth + 1)
+        yield from column_lines(child, depth + 1)
 
 
-def crossing(buffers: Sequence[Buffer]) -> str:
-    """Say whether buffers are shared with the source."""
+def crossing(buffers: Sequence[BufferInfoLike]) -> str:
+    """Say whether all buffers are shared with the source."""
     return "zero-copy" if all(buffer.zero_copy for buffer in buffers) else "converted"
 
 
@@ -175,14 +177,18 @@ def device(array: Any) -> str:
     return name if array.device_id < 0 else f"{name} {array.device_id}"
 
 
-def type_name(kind: pa.DataType) -> str:
-    """Name a type without repeating what its children's lines say."""
-    if pa.types.is_dictionary(kind):
-        ordered = ", ordered" if kind.ordered else ""
-        return f"dictionary<{kind.value_type}, {kind.index_type}{ordered}>"
-    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return str(kind).partition("<")[0]
-    return str(kind)
+def type_name(arrow_type: pa.DataType) -> str:
+    """Name a type, without the types of its children, which have lines of their own."""
+    if pa.types.is_dictionary(arrow_type):
+        ordered = ", ordered" if arrow_type.ordered else ""
+        return f"dictionary<{arrow_type.value_type}, {arrow_type.index_type}{ordered}>"
+    if (
+        pa.types.is_struct(arrow_type)
+        or pa.types.is_list(arrow_type)
+        or pa.types.is_large_list(arrow_type)
+    ):
+        return str(arrow_type).partition("<")[0]
+    return str(arrow_type)
 
 
 def printable(name: object) -> str:
@@ -205,12 +211,12 @@ def size(count: int) -> str:
     return f"{amount / 1000:.1f} TB"
 
 
-def count(number: int, what: str) -> str:
-    """Write a number of things."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+def count(number: int, noun: str) -> str:
+    """Write a number and a noun, in the plural unless the number is 1."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _html_row(line: Line) -> str:
+def _html_row(line: ColumnLine) -> str:
     indent = f"padding-left:{line.depth * 1.5 + 0.5:g}em"
     name = f'<td style="text-align:left;{indent}">{escape(line.name)}</td>'
     return f"<tr>{name}{''.join(f'<td>{escape(cell)}</td>' for cell in line[2:])}</tr>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an Arrow field says about a column beyond what libcudf's type says."""
+"""What an Arrow field says about a column beyond its libcudf type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
     "child_fields",
     "from_field",
     "own_metadata",
-    "storage",
+    "storage_type_of",
 ]
 
 BRIDGE_KEY = b"cudf_arrow_bridge"
@@ -44,16 +44,16 @@ class ColumnMetadata:
     timezone
         The time zone of a timestamp, empty when it has none.
     precision
-        The precision of a decimal; 0 stands for the most its width holds.
+        The precision of a decimal; 0 for the maximum of its width.
     ordered
-        Whether the order of a dictionary's values means something.
+        Whether the order of a dictionary's values has a meaning.
     metadata
         The field's own key-value metadata, such as ``ARROW:extension:name``.
     children
         A list's one element, a struct's fields, a dictionary's one values field.
-    origin
-        The capsule of the schema that the column was imported with, to leave as again as far as its
-        type still can; None where nobody knows.
+    imported_schema
+        The capsule of the schema that the column was imported with; None for other columns. The
+        column is exported with that schema again as far as its type allows.
     """
 
     name: str = ""
@@ -63,28 +63,28 @@ class ColumnMetadata:
     ordered: bool = False
     metadata: Mapping[bytes, bytes] = field(default_factory=lambda: _EMPTY)
     children: tuple[ColumnMetadata, ...] = ()
-    origin: object | None = field(default=None, compare=False)
+    imported_schema: object | None = field(default=None, compare=False)
 
 
 def from_field(field: pa.Field) -> ColumnMetadata:
-    """Describe a field that came from elsewhere, for exporting its column again.
+    """Return the metadata to export a column again that was imported with a field.
 
     Parameters
     ----------
     field
-        The field. An extension type is described by its storage, its name and metadata kept.
+        The field. Of an extension type, the storage type, the name and the parameters are kept.
     """
-    arrow_type = storage(field.type)
-    zoned = pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None
+    arrow_type = storage_type_of(field.type)
+    has_timezone = pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None
     return ColumnMetadata(
         name=field.name,
         nullable=field.nullable,
-        timezone=arrow_type.tz if zoned else "",
+        timezone=arrow_type.tz if has_timezone else "",
         precision=arrow_type.precision if pa.types.is_decimal(arrow_type) else 0,
         ordered=pa.types.is_dictionary(arrow_type) and arrow_type.ordered,
         metadata=own_metadata(field),
         children=tuple(from_field(child) for child in child_fields(field.type)),
-        origin=field.__arrow_c_schema__(),
+        imported_schema=field.__arrow_c_schema__(),
     )
 
 
@@ -94,34 +94,37 @@ def own_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
     Parameters
     ----------
     field
-        The field, whose extension type, if it has one, pyarrow may know or not.
+        The field. pyarrow need not know its extension type.
     """
     if isinstance(field.type, pa.BaseExtensionType):
-        # Of the extension types that pyarrow has in C++, only the C schema tells the parameters.
+        # pyarrow hides the parameters of extension types that it implements in C++; the C schema
+        # has them.
         return metadata_of(field.__arrow_c_schema__())
     return field.metadata or _EMPTY
 
 
 def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
-    """Return the fields below a type: a dictionary's values, a run-end encoded type's values' own.
+    """Return the fields of the child columns that libcudf has for an Arrow type.
+
+    For a dictionary that is its values, for a run-end encoded type the children of its values.
 
     Parameters
     ----------
     arrow_type
-        The type, of which the columns below are those that libcudf has.
+        The type.
     """
-    arrow_type = storage(arrow_type)
+    arrow_type = storage_type_of(arrow_type)
     if pa.types.is_dictionary(arrow_type):
         value_type = arrow_type.value_type
         while pa.types.is_dictionary(value_type):
-            # libcudf has no dictionaries of dictionaries: their values are looked up.
+            # libcudf has no dictionaries of dictionaries: the inner ones are decoded.
             value_type = value_type.value_type
         return [pa.field("", value_type)]
     return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
 
 
-def storage(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the type that a column of this type is stored as in libcudf, one layer down."""
+def storage_type_of(arrow_type: pa.DataType) -> pa.DataType:
+    """Return an Arrow type without extension types and run-end encoding, as libcudf stores it."""
     while True:
         if isinstance(arrow_type, pa.BaseExtensionType):
             arrow_type = arrow_type.storage_type

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to export and how to import, as the public functions document it."""
+"""The options of exports and imports, as the core reads them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ..cuda.streams import Stream, resolve_stream
 
-__all__ = ["ExportOptions", "ImportOptions", "Kind", "Validation", "as_kind"]
+__all__ = [
+    "ExportOptions",
+    "ImportOptions",
+    "Kind",
+    "TensorImportOptions",
+    "Validation",
+    "check_kind",
+]
 
+#: What an Arrow array is: a record batch or any other array.
 Kind = Literal["table", "column"]
 Validation = Literal["minimal", "full"]
 
 
-def as_kind(wanted: Kind | None) -> Kind | None:
-    """Check what a caller gave as ``kind=``."""
-    if wanted not in (None, "table", "column"):
-        raise ValueError(f"kind={wanted!r} found, 'table' or 'column' expected")
-    return wanted
+def check_kind(kind: Kind | None) -> Kind | None:
+    """Return what a caller gave as ``kind=``, if that is possible."""
+    if kind not in (None, "table", "column"):
+        raise ValueError(f"kind={kind!r} found, 'table' or 'column' expected")
+    return kind
 
 
 class ExportOptions(NamedTuple):
-    """How the core is to export; see `to_arrow_device`.
+    """Options of an export; see `to_arrow_device`.
 
     Attributes
     ----------
@@ -54,20 +62,24 @@ class ExportOptions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How to import, as `from_arrow_device` documents it.
+    """Options of an import; see `from_arrow_device`.
 
     Attributes
     ----------
-    copy, validate, sanitize
-        As there.
+    copy
+        Whether to copy all buffers rather than adopt them.
+    validate
+        What to check before the array is used.
+    sanitize
+        Whether to leave nested nulls as libcudf expects them.
     reader
-        Another stream that the result is read on. What is freed on the stream of the import is
-        freed behind the work of this one, too.
+        A second stream that reads the result, or None. Buffers are freed on the stream of the
+        import, after the work of both.
 
     Raises
     ------
     ValueError
-        If an option has a value that it cannot have.
+        If `validate` is none of its values.
     """
 
     copy: bool = False
@@ -78,3 +90,25 @@ class ImportOptions:
     def __post_init__(self) -> None:
         if self.validate not in get_args(Validation):
             raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorImportOptions:
+    """Options of an import of a tensor; see `from_dlpack`.
+
+    Attributes
+    ----------
+    stream
+        The stream that waits for the data and that copies run on.
+    reader
+        A second stream that reads the result, or None; see `ImportOptions`.
+    mr
+        The memory resource of copies; None for rmm's current one.
+    copy
+        None: copy what cannot be shared; True: always; False: never.
+    """
+
+    stream: Stream
+    reader: Stream | None
+    mr: Any
+    copy: bool | None

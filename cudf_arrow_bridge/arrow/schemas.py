@@ -9,43 +9,55 @@ import pyarrow as pa
 
 from .._core.schema import Schema, is_struct
 
-__all__ = ["as_capsule", "as_field", "as_schema", "check_shape", "empty"]
+__all__ = ["as_capsule", "as_field", "as_schema", "check_num_fields", "empty"]
 
 
 def as_capsule(schema: Any) -> Any:
-    """Return the capsule of a schema: of None none, and of a capsule itself."""
+    """Return the capsule of a schema; None and capsules are returned as they are."""
     if not hasattr(schema, "__arrow_c_schema__"):
         return schema
     return schema.__arrow_c_schema__()
 
 
 def as_field(schema: Any) -> pa.Field:
-    """Read a schema, or a copy of the one in a capsule, as a field."""
-    return pa.field(_with_method(schema))
+    """Read a schema as a field.
+
+    Parameters
+    ----------
+    schema
+        Anything with ``__arrow_c_schema__``, or a capsule, which is copied and stays usable.
+    """
+    return pa.field(_with_protocol(schema))
 
 
 def as_schema(schema: Any) -> pa.Schema:
-    """Read the schema of a record batch, likewise."""
-    return pa.schema(_with_method(schema))
+    """Read the schema of a record batch.
+
+    Parameters
+    ----------
+    schema
+        Anything with ``__arrow_c_schema__``, or a capsule, which is copied and stays usable.
+    """
+    return pa.schema(_with_protocol(schema))
 
 
-def _with_method(schema: Any) -> Any:
-    # Copies name every field: pyarrow insists on what the specification leaves open.
+def _with_protocol(schema: Any) -> Any:
+    # The copy gives every field a name: pyarrow refuses a NULL name, which Arrow allows.
     return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
 
 
-def check_shape(wanted: pa.DataType, own: pa.DataType) -> None:
-    """Refuse a requested type of another number of fields."""
-    if not pa.types.is_struct(wanted) or not pa.types.is_struct(own):
+def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
+    """Refuse a requested struct type with another number of fields."""
+    if not pa.types.is_struct(requested) or not pa.types.is_struct(own):
         return
-    if wanted.num_fields != own.num_fields:
+    if requested.num_fields != own.num_fields:
         raise ValueError(
-            f"a requested schema of {wanted.num_fields} fields found, {own.num_fields} expected"
+            f"a requested schema of {requested.num_fields} fields found, {own.num_fields} expected"
         )
 
 
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:
-    """Return no rows of a schema, as a record batch where it is a struct.
+    """Return a record batch without rows, or an empty array if the schema is not a struct.
 
     Parameters
     ----------
@@ -53,10 +65,11 @@ def empty(schema: Any) -> pa.RecordBatch | pa.Array:
         Anything with ``__arrow_c_schema__``.
     """
     if not is_struct(schema.__arrow_c_schema__()):
-        return _no_rows(pa.field(schema).type)
-    form = pa.schema(schema)
-    return pa.RecordBatch.from_arrays([_no_rows(field.type) for field in form], schema=form)
+        return _empty_array(pa.field(schema).type)
+    arrow_schema = pa.schema(schema)
+    arrays = [_empty_array(field.type) for field in arrow_schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema)
 
 
-def _no_rows(type_: pa.DataType) -> pa.Array:
-    return pa.chunked_array([], type_).combine_chunks()
+def _empty_array(arrow_type: pa.DataType) -> pa.Array:
+    return pa.chunked_array([], arrow_type).combine_chunks()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an import comes from: the protocols that are tried, in order, and what they gave."""
+"""Arrays to import: the protocols that are tried, in order, and the capsules they give."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from .._core.capsules import device_array_capsule_from_array, length_of
 from .._core.schema import is_struct, marks_table
 from ..cuda.streams import Stream
 from .device_array import DeviceArray
-from .options import ImportOptions, Kind, as_kind
+from .options import ImportOptions, Kind, check_kind
 from .schemas import as_field, as_schema
 
-__all__ = ["STREAM_PROTOCOLS", "Source", "open_source", "speaks_array"]
+__all__ = ["STREAM_PROTOCOLS", "SourceArray", "has_array_protocol", "open_array"]
 
 #: The protocols of streams in the order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 
 
 @dataclass(slots=True)
-class Source:
+class SourceArray:
     """One array that a producer handed over.
 
     Attributes
     ----------
     schema_capsule, array_capsule
-        ``arrow_schema`` and ``arrow_device_array``; an import spends the latter.
+        ``arrow_schema`` and ``arrow_device_array``; an import consumes the latter.
     known_table
         Whether the object is known to be a table, whatever its schema's flags.
     labels
-        Labels of a `DeviceArray` of this process.
+        Labels without a JSON form, of a `DeviceArray` that this process exported.
     first_row
-        Of a batch of a stream: its first row, counted as the schema's metadata counts them; None
-        of an array that stands alone.
+        For a batch of a stream, the number of rows before it: where its part of a range index
+        begins. None for a single array.
     """
 
     schema_capsule: object
@@ -48,21 +48,21 @@ class Source:
     labels: tuple[Any, ...]
     first_row: int | None = None
 
-    def kind(self, wanted: Kind | None) -> Kind:
-        """Decide whether this is a table or a column; never by the data.
+    def kind(self, requested: Kind | None) -> Kind:
+        """Decide by object and schema, never by the data, whether this is a table or a column.
 
         Parameters
         ----------
-        wanted
-            What the caller says it is, None if nothing.
+        requested
+            What the caller says it is, or None.
 
         Raises
         ------
         ValueError
-            If `wanted` is neither.
+            If `requested` is neither.
         """
-        if (given := as_kind(wanted)) is not None:
-            return given
+        if (kind := check_kind(requested)) is not None:
+            return kind
         if self.known_table and is_struct(self.schema_capsule):
             return "table"
         return "table" if marks_table(self.schema_capsule) else "column"
@@ -90,10 +90,10 @@ class Source:
         return as_field(self.schema_capsule)
 
 
-def _pair(answer: Any) -> tuple[object, object]:
-    if not isinstance(answer, tuple | list) or len(answer) != 2:
-        raise TypeError(f"{answer!r} found, a pair of PyCapsules expected")
-    schema, array = answer
+def _pair(capsules: Any) -> tuple[object, object]:
+    if not isinstance(capsules, tuple | list) or len(capsules) != 2:
+        raise TypeError(f"{capsules!r} found, a pair of PyCapsules expected")
+    schema, array = capsules
     return schema, array
 
 
@@ -106,19 +106,19 @@ def _host_array(obj: Any) -> tuple[object, object]:
     return schema, device_array_capsule_from_array(array)
 
 
-#: The protocols of arrays, likewise.
-_PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
+#: The protocols of arrays in the order of preference, and how to call each.
+_ARRAY_PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
     ("__arrow_c_device_array__", _device_array),
     ("__arrow_c_array__", _host_array),
 )
 
 
-def speaks_array(obj: Any) -> bool:
+def has_array_protocol(obj: Any) -> bool:
     """Say whether an object has one of the protocols of arrays."""
-    return any(hasattr(obj, name) for name, _ in _PROTOCOLS)
+    return any(hasattr(obj, name) for name, _ in _ARRAY_PROTOCOLS)
 
 
-def open_source(obj: Any) -> Source:
+def open_array(obj: Any) -> SourceArray:
     """Ask an object for its array.
 
     Parameters
@@ -131,17 +131,17 @@ def open_source(obj: Any) -> Source:
     TypeError
         If the object has neither.
     """
-    for name, ask in _PROTOCOLS:
+    for name, get_capsules in _ARRAY_PROTOCOLS:
         if hasattr(obj, name):
-            schema, array = ask(obj)
+            schema, array = get_capsules(obj)
             ours = isinstance(obj, DeviceArray)
             labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
-            return Source(schema, array, _is_known_table(obj), labels, first_row)
+            return SourceArray(schema, array, _is_known_table(obj), labels, first_row)
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
     hint = f"; it has {', '.join(streams)}: use to_arrow_device_stream" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
-        f"{' or '.join(name for name, _ in _PROTOCOLS)} expected{hint}"
+        f"{' or '.join(name for name, _ in _ARRAY_PROTOCOLS)} expected{hint}"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we hand out as tensors: DLPack, the CUDA array interface, and NumPy for host memory."""
+"""Exports as tensors: DLPack, the CUDA array interface, and NumPy for host memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["TensorProtocols"]
 
 _CPU = (DeviceType.CPU, 0)
-#: DLPack's word for "order nothing".
+#: What DLPack passes as a stream that nothing must be ordered with.
 _NO_STREAM = -1
 
 
@@ -31,7 +31,7 @@ class TensorProtocols(ABC):
     _array: ExportedArray
 
     def __init__(self) -> None:
-        self._lent: Tensor | None = None
+        self._interface_tensor: Tensor | None = None
 
     @abstractmethod
     def open_tensor(self, copy: bool | None) -> Tensor:
@@ -42,7 +42,7 @@ class TensorProtocols(ABC):
         """Bring the memory to the host; see `DeviceArray.to_host`."""
 
     def __dlpack_device__(self) -> tuple[DeviceType, int]:
-        """Return DLPack's device type and number: 0 but for memory of one CUDA device."""
+        """Return DLPack's device type and number; the number is 0 unless the type is CUDA."""
         device_type = DeviceType(self._array.device_type)
         return device_type, self._array.device_id if device_type == DeviceType.CUDA else 0
 
@@ -56,20 +56,20 @@ class TensorProtocols(ABC):
     ) -> Any:
         """Export as a DLPack capsule.
 
-        The consumer's stream is made to wait for the data. The tensor keeps the memory alive, also
-        after `release`, until its consumer deletes it. It is read-only, as Arrow's arrays are,
-        unless it is a copy.
+        The consumer's stream waits for the data. The tensor keeps the memory alive, also after
+        `release`, until its consumer deletes it. It is read-only, as Arrow's arrays are, unless it
+        is a copy.
 
         Parameters
         ----------
         stream
-            The consumer's stream. None: the legacy default stream, or for memory that the CPU can
-            read the host itself, which then waits; 1, 2: the legacy and the per-thread default
-            stream; -1: nothing is to wait; else a handle, or an object as in `to_arrow_device`.
-            Memory of the CPU takes None only.
+            The consumer's stream: 1 for the legacy and 2 for the per-thread default stream, -1 for
+            no ordering, another handle, or an object as in `to_arrow_device`. None is the legacy
+            default stream; for memory that the CPU can read, the host waits instead. CPU memory
+            takes None only.
         max_version
-            The newest version of DLPack that the consumer knows; before (1, 0), or with None, the
-            capsule is named ``dltensor``, else ``dltensor_versioned``.
+            The newest version of DLPack that the consumer knows. The capsule is named ``dltensor``
+            for None and versions before (1, 0), else ``dltensor_versioned``.
         dl_device
             Where the consumer wants the tensor: where it is, or with ``(1, 0)`` in memory that the
             CPU can read.
@@ -84,17 +84,16 @@ class TensorProtocols(ABC):
         Raises
         ------
         BufferError
-            If there can be no such tensor: nulls, a type that tensors lack, another device, or a
-            copy that is not allowed.
+            For nulls, a type that DLPack lacks, another device, or a copy that is not allowed.
         ValueError
-            For a stream that doesn't go with the device, or after `release`.
+            For a stream that does not fit the device, or after `release`.
 
         Notes
         -----
         Source: the Python array API standard, ``array.__dlpack__``.
         """
         device = self.__dlpack_device__()
-        label = _label(device, device if dl_device is None else dl_device)
+        label = _device_type_for(device, device if dl_device is None else dl_device)
         versioned = max_version is not None and max_version[0] >= 1
         if label == DeviceType.CPU and stream is not None:
             raise ValueError(f"stream={stream!r} found, None expected for memory of the CPU")
@@ -103,21 +102,21 @@ class TensorProtocols(ABC):
                 raise BufferError(f"CUDA device {device[1]} found, which takes a copy to the CPU")
             return self._host_copy().capsule(versioned, label)
         tensor = self.open_tensor(copy)
-        self._order(tensor, device[0], stream)
+        self._order_consumer(tensor, device[0], stream)
         return tensor.capsule(versioned, label)
 
     def _host_copy(self) -> Tensor:
         """Open a copy in host memory, marked as such."""
         return self.to_host(stream=self._array.stream).open_tensor(True)
 
-    def _order(self, tensor: Tensor, device_type: DeviceType, stream: Any) -> None:
+    def _order_consumer(self, tensor: Tensor, device_type: DeviceType, stream: Any) -> None:
         if device_type == DeviceType.CPU:
             return
         if stream is None and device_type != DeviceType.CUDA:
-            # Whoever names no stream may be about to read with the CPU.
+            # A consumer that names no stream may read with the CPU.
             tensor.wait()
             return
-        handle = _consumer(stream)
+        handle = _consumer_handle(stream)
         if handle != _NO_STREAM:
             tensor.make_wait(handle)
 
@@ -125,10 +124,9 @@ class TensorProtocols(ABC):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The CUDA array interface, version 3; hidden where there can be none.
 
-        Its ``stream`` is the one that the export was made on, or the legacy default stream where
-        that is another thread's: consumers order themselves behind it. What was read from here
-        holds the memory for as long as this object lives, also after `release`, since consumers
-        keep the object and nothing else.
+        Consumers order their work behind its ``stream``: that of the export, or the legacy default
+        stream where the former is another thread's per-thread stream. Reading this keeps the memory
+        alive as long as this object, also after `release`, since consumers keep only the object.
 
         Notes
         -----
@@ -141,13 +139,13 @@ class TensorProtocols(ABC):
             tensor = self.open_tensor(False)
         except BufferError as error:
             raise AttributeError(str(error)) from None
-        handle = _name(self._array.stream)
-        # Another thread may have exported it, behind the legacy default stream.
+        handle = _unambiguous_handle(self._array.stream)
+        # This may be another stream than the export ran on, which then does not wait for the data.
         tensor.make_wait(handle)
-        self._lent = tensor
+        self._interface_tensor = tensor
         shape = tensor.shape
         return {
-            # Not said to be read-only, although it is: torch takes no such memory.
+            # Read-only memory, but not marked so: torch refuses it.
             "data": (tensor.address, False),
             "shape": shape,
             "strides": tensor.strides if len(shape) > 1 else None,
@@ -175,28 +173,34 @@ class TensorProtocols(ABC):
         return array.copy() if copy else array
 
 
-def _label(device: tuple[DeviceType, int], wanted: tuple[int, int]) -> DeviceType:
-    """Return what to label memory as, of which a consumer wants to be told where it is."""
-    place = (int(wanted[0]), int(wanted[1]))
-    if place == device:
+def _device_type_for(device: tuple[DeviceType, int], dl_device: tuple[int, int]) -> DeviceType:
+    """Return the device type to label a tensor with, for the ``dl_device`` of a consumer.
+
+    Raises
+    ------
+    BufferError
+        If the memory cannot be handed out for that device.
+    """
+    requested = (int(dl_device[0]), int(dl_device[1]))
+    if requested == device:
         return device[0]
-    if place == _CPU:
+    if requested == _CPU:
         return DeviceType.CPU
-    raise BufferError(f"dl_device={place} found, {tuple(map(int, device))} or (1, 0) expected")
+    raise BufferError(f"dl_device={requested} found, {tuple(map(int, device))} or (1, 0) expected")
 
 
-def _consumer(stream: Any) -> int:
-    """Return the handle of a consumer's stream, as DLPack counts them."""
+def _consumer_handle(stream: Any) -> int:
+    """Return the handle of a consumer's stream, from what DLPack passes for it."""
     if stream is None:
-        return _name(None)
+        return _unambiguous_handle(None)
     if isinstance(stream, (int, np.integer)):
         if stream == 0 or stream < _NO_STREAM:
             raise ValueError(f"stream={stream} found, -1, 1, 2, None or a stream's handle expected")
         if stream == _NO_STREAM:
             return _NO_STREAM
-    return stream_handle(stream) or _name(None)
+    return stream_handle(stream) or _unambiguous_handle(None)
 
 
-def _name(stream: Stream | None) -> int:
-    """Return the number of a stream in protocols where 0 is ambiguous: 1 for the legacy default."""
+def _unambiguous_handle(stream: Stream | None) -> int:
+    """Return the handle of a stream for protocols that forbid 0: 1 is the legacy default stream."""
     return 1 if stream is None else stream.handle or 1

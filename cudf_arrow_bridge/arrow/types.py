@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of each Arrow type: the core's type table, as people ask it."""
+"""What each Arrow type becomes in libcudf and cuDF, by the core's type table."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from .._core.types import import_row, rows
 
-__all__ = ["Crossing", "How", "describe", "frame_crossing", "rows"]
+__all__ = ["Crossing", "Support", "describe", "frame_crossing", "rows"]
 
-How = Literal["zero-copy", "converted", "unsupported"]
+Support = Literal["zero-copy", "converted", "unsupported"]
 
-_SEVERITY: tuple[How, ...] = ("zero-copy", "converted", "unsupported")
+_SEVERITY: tuple[Support, ...] = ("zero-copy", "converted", "unsupported")
 
-#: What a frame makes of libcudf types that cuDF has no dtype for.
-_IN_FRAMES: dict[str, tuple[str, How, str]] = {
+#: The dtypes that cuDF uses for libcudf types without a dtype of their own.
+_IN_FRAMES: dict[str, tuple[str, Support, str]] = {
     "TIMESTAMP_DAYS": ("datetime64[s]", "converted", "cuDF frames have no dates"),
     "EMPTY": ("str", "converted", "cuDF frames have no null type: strings, all missing"),
 }
@@ -38,15 +38,15 @@ class Crossing(NamedTuple):
     ----------
     cudf_type
         The cuDF dtype; ``"-"`` where there is none.
-    how
-        ``"zero-copy"``, ``"converted"`` (some buffer is rewritten) or ``"unsupported"``; of a
+    support
+        ``"zero-copy"``, ``"converted"`` (some buffer is rewritten) or ``"unsupported"``; for a
         nested type, the worst of all levels.
     note
-        What a reader should know; may be empty.
+        A remark for the user; may be empty.
     """
 
     cudf_type: str
-    how: How
+    support: Support
     note: str
 
 
@@ -56,45 +56,45 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     Parameters
     ----------
     arrow_type
-        Any Arrow type. Of an extension type, its storage counts.
+        Any Arrow type. An extension type arrives as its storage type.
     """
     if isinstance(arrow_type, pa.BaseExtensionType):
         arrow_type = arrow_type.storage_type
     row = import_row(pa.field("", arrow_type).__arrow_c_schema__())
-    how: How = row["on_import"]
-    if how == "unsupported":
-        return Crossing("-", how, row["note"] or f"{row['arrow']} is not supported")
+    support: Support = row["on_import"]
+    if support == "unsupported":
+        return Crossing("-", support, row["note"] or f"{row['arrow']} is not supported")
     if pa.types.is_run_end_encoded(arrow_type):
         of_values = describe(arrow_type.value_type)
-        if of_values.how != "unsupported":
-            of_values = of_values._replace(how=how, note=row["note"])
+        if of_values.support != "unsupported":
+            of_values = of_values._replace(support=support, note=row["note"])
         return of_values
     zone = arrow_type.tz if pa.types.is_timestamp(arrow_type) else None
-    found = [frame_crossing(row["type_id"].name, how, row["note"], zone)]
-    found.extend(describe(child) for child in _children(arrow_type))
-    worst = max(found, key=lambda crossing: _SEVERITY.index(crossing.how))
-    if worst.how == "unsupported":
+    crossings = [frame_crossing(row["type_id"].name, support, row["note"], zone)]
+    crossings.extend(describe(child) for child in _children(arrow_type))
+    worst = max(crossings, key=lambda crossing: _SEVERITY.index(crossing.support))
+    if worst.support == "unsupported":
         return worst
-    return Crossing(found[0].cudf_type, worst.how, worst.note)
+    return Crossing(crossings[0].cudf_type, worst.support, worst.note)
 
 
 def frame_crossing(
-    type_id: str, how: How = "zero-copy", note: str = "", zone: str | None = None
+    type_id: str, support: Support = "zero-copy", note: str = "", zone: str | None = None
 ) -> Crossing:
-    """Say what a cuDF frame makes of a column of libcudf's.
+    """Say how a libcudf column becomes a column of a cuDF frame.
 
     Parameters
     ----------
     type_id
-        Name of the column's type.
-    how, note
-        How the column came to be, for those that a frame takes as they are.
+        The name of the column's type.
+    support, note
+        Of the import of the column; returned for types that cuDF has a dtype for.
     zone
-        Time zone of a timestamp.
+        The time zone of a timestamp.
     """
     if type_id in _IN_FRAMES:
         return Crossing(*_IN_FRAMES[type_id])
-    return Crossing(_dtype(type_id, zone), how, note)
+    return Crossing(_dtype(type_id, zone), support, note)
 
 
 def _children(arrow_type: pa.DataType) -> Iterator[pa.DataType]:

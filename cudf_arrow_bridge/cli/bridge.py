@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading the bridge itself, late and with an error a person can read."""
+"""Importing the package for a command, with an error of one line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class BridgeError(Exception):
-    """The bridge cannot be used here; the message is one line for a person."""
+    """The bridge cannot be used here; the message is one line."""
 
 
 def load(*, frames: bool = True) -> ModuleType:
@@ -16,7 +16,7 @@ def load(*, frames: bool = True) -> ModuleType:
     Parameters
     ----------
     frames : bool, optional
-        Import cuDF as well, which takes a moment that no step should be charged for.
+        Import cuDF as well, which takes a second that no timed step should include.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def load(*, frames: bool = True) -> ModuleType:
 
         if frames:
             import cudf  # noqa: F401
-        # The functions may be loaded on first use; this is it.
+        # Loads the functions, should they be loaded on first use.
         _ = cudf_arrow_bridge.to_arrow_device
         return cudf_arrow_bridge
     except Exception as error:

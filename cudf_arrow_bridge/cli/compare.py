@@ -12,11 +12,11 @@ Equivalent = Callable[[pa.DataType, pa.DataType], bool]
 
 
 def identical(left: pa.DataType, right: pa.DataType) -> bool:
-    """Take no type for another."""
+    """Say whether two types are equal."""
     return bool(left == right)
 
 
-def difference(expected: pa.Array, found: pa.Array, equivalent: Equivalent = identical) -> str:
+def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = identical) -> str:
     """Say how two columns differ, or nothing.
 
     Floats are compared bit by bit: NaN equals itself, and 0.0 differs from -0.0.
@@ -25,28 +25,28 @@ def difference(expected: pa.Array, found: pa.Array, equivalent: Equivalent = ide
     ----------
     expected : pyarrow.Array
         The column as pyarrow reads it from the file.
-    found : pyarrow.Array
-        The column as it came across.
+    actual : pyarrow.Array
+        The column as it was imported.
     equivalent : callable, optional
-        Whether the first of two types that are not nested may have become the second. The values
-        have to match after a safe cast. Dictionaries are asked about if their index types differ.
+        Whether a type that is not nested may have become another one. The values have to match
+        after a safe cast. Called for dictionaries whose index types differ, too.
 
     Returns
     -------
     str
         One line, empty if nothing differs.
     """
-    if len(expected) != len(found):
-        return f"{len(expected)} rows became {len(found)}"
-    if not same_type(expected.type, found.type, equivalent):
-        return f"{expected.type} became {found.type}"
+    if len(expected) != len(actual):
+        return f"{len(expected)} rows became {len(actual)}"
+    if not same_type(expected.type, actual.type, equivalent):
+        return f"{expected.type} became {actual.type}"
     try:
-        if same_values(expected, found):
+        if same_values(expected, actual):
             return ""
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        return f"{expected.type} became {found.type}: {error}"
-    row = first_difference(expected, found)
-    return f"row {row}: {shown(expected[row])} became {shown(found[row])}"
+        return f"{expected.type} became {actual.type}: {error}"
+    row = first_difference(expected, actual)
+    return f"row {row}: {format_scalar(expected[row])} became {format_scalar(actual[row])}"
 
 
 def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = identical) -> bool:
@@ -75,25 +75,25 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
         return False
     if left.null_count:
         left, right = left.drop_null(), right.drop_null()
-    kind = left.type
-    if pa.types.is_struct(kind):
-        return all(same_values(left.field(i), right.field(i)) for i in range(kind.num_fields))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    arrow_type = left.type
+    if pa.types.is_struct(arrow_type):
+        return all(same_values(left.field(i), right.field(i)) for i in range(arrow_type.num_fields))
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
         lengths = pc.list_value_length(left).equals(pc.list_value_length(right))
         return lengths and same_values(left.flatten(), right.flatten())
-    if pa.types.is_dictionary(kind) or pa.types.is_dictionary(right.type):
+    if pa.types.is_dictionary(arrow_type) or pa.types.is_dictionary(right.type):
         return same_values(_plain(left), _plain(right))
-    if kind != right.type:
+    if arrow_type != right.type:
         left = left.cast(right.type)
-        kind = left.type
-    if pa.types.is_floating(kind):
-        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+        arrow_type = left.type
+    if pa.types.is_floating(arrow_type):
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[arrow_type.bit_width]
         return bool(left.view(bits).equals(right.view(bits)))
     return bool(left.equals(right))
 
 
 def first_difference(left: pa.Array, right: pa.Array) -> int:
-    """Find the first row that differs, of arrays that do."""
+    """Find the first row in which two different arrays differ."""
     low, high = 0, len(left)
     while high - low > 1:
         middle = (low + high) // 2
@@ -104,7 +104,7 @@ def first_difference(left: pa.Array, right: pa.Array) -> int:
     return low
 
 
-def shown(scalar: pa.Scalar, width: int = 40) -> str:
+def format_scalar(scalar: pa.Scalar, width: int = 40) -> str:
     """Write a value in a few characters."""
     try:
         text = repr(scalar.as_py())
@@ -114,12 +114,12 @@ def shown(scalar: pa.Scalar, width: int = 40) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def stored_inside(found: pa.Array, source: pa.Array) -> bool:
-    """Whether every buffer of `found` lies in memory that `source` owns."""
+def stored_inside(array: pa.Array, source: pa.Array) -> bool:
+    """Whether every buffer of `array` lies in memory that `source` owns."""
     owned = [(b.address, b.address + b.size) for b in buffers(source)]
     return all(
         any(start <= b.address and b.address + b.size <= end for start, end in owned)
-        for b in buffers(found)
+        for b in buffers(array)
     )
 
 
@@ -131,29 +131,28 @@ def buffers(array: pa.Array) -> list[pa.Buffer]:
     return own
 
 
-def without_reader_losses(kind: pa.DataType) -> pa.DataType:
-    """Tell what cuDF's own Parquet reader makes of a column of this type.
+def without_reader_losses(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the type that cuDF's Parquet reader makes of a column of this type.
 
-    That reader turns categories into plain values and drops time zones; both are lost before
-    the frame reaches the bridge.
+    The reader decodes categories and drops time zones, before the frame reaches the bridge.
     """
-    if pa.types.is_dictionary(kind):
-        return without_reader_losses(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(kind.unit)
-    if pa.types.is_list(kind):
-        return pa.list_(without_reader_losses(kind.value_type))
-    if pa.types.is_struct(kind):
+    if pa.types.is_dictionary(arrow_type):
+        return without_reader_losses(arrow_type.value_type)
+    if pa.types.is_timestamp(arrow_type):
+        return pa.timestamp(arrow_type.unit)
+    if pa.types.is_list(arrow_type):
+        return pa.list_(without_reader_losses(arrow_type.value_type))
+    if pa.types.is_struct(arrow_type):
         return pa.struct(
-            [kind.field(i).with_type(without_reader_losses(kind.field(i).type))
-             for i in range(kind.num_fields)]
+            [arrow_type.field(i).with_type(without_reader_losses(arrow_type.field(i).type))
+             for i in range(arrow_type.num_fields)]
         )  # fmt: skip
-    return kind
+    return arrow_type
 
 
 def _plain(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
-def _names(kind: pa.StructType) -> list[str]:
-    return [kind.field(i).name for i in range(kind.num_fields)]
+def _names(arrow_type: pa.StructType) -> list[str]:
+    return [arrow_type.field(i).name for i in range(arrow_type.num_fields)]

@@ -14,7 +14,7 @@ def consume(exported: Any) -> tuple[pa.RecordBatch, str]:
     Parameters
     ----------
     exported : DeviceArray
-        A table: pyarrow takes it where it lies in the CPU's memory, pylibcudf elsewhere.
+        A table: pyarrow imports it in CPU memory, pylibcudf elsewhere.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def consume(exported: Any) -> tuple[pa.RecordBatch, str]:
 
 
 class OnlyProtocol:
-    """Hides everything but the protocol, so that no shortcut can stand in for it."""
+    """Has only the protocol of device arrays, so that a consumer cannot take a shortcut."""
 
     def __init__(self, exported: Any) -> None:
         self._exported = exported
@@ -51,17 +51,17 @@ class OnlyProtocol:
 
 
 def _metadata(field: pa.Field) -> Any:
-    """Tell pylibcudf what it does not read from the schema: names, time zone, precision."""
+    """Return what pylibcudf does not read from the schema: names, time zone, precision."""
     from pylibcudf.interop import ColumnMetadata
 
-    kind = field.type
-    children = [_metadata(kind.field(i)) for i in range(kind.num_fields)]
-    if pa.types.is_list(kind):
+    arrow_type = field.type
+    children = [_metadata(arrow_type.field(i)) for i in range(arrow_type.num_fields)]
+    if pa.types.is_list(arrow_type):
         # libcudf counts the offsets as a list's first child.
         children.insert(0, ColumnMetadata(name="offsets"))
     return ColumnMetadata(
         name=field.name,
-        timezone=kind.tz or "" if pa.types.is_timestamp(kind) else "",
-        precision=kind.precision if pa.types.is_decimal(kind) else None,
+        timezone=arrow_type.tz or "" if pa.types.is_timestamp(arrow_type) else "",
+        precision=arrow_type.precision if pa.types.is_decimal(arrow_type) else None,
         children_meta=children,
     )

@@ -15,7 +15,7 @@ from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import load, one_line
 
 PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow")
-#: A consumer to try, and what names the devices.
+#: Another consumer, and the names of the devices.
 OPTIONAL_PACKAGES = ("nanoarrow", "cuda-bindings")
 FLAVOURS = ("", "-cu12", "-cu13")
 HEADINGS = (
@@ -29,7 +29,7 @@ HEADINGS = (
 class Finding:
     """The outcome of a probe.
 
-    `status` is ok, optional (not there, which is fine), missing (not there, and needed) or failed.
+    `status` is ok, optional (missing but not required), missing (but required) or failed.
     """
 
     probe: str
@@ -38,11 +38,11 @@ class Finding:
 
 
 class NotHereError(Exception):
-    """Something a machine need not have."""
+    """Something optional is missing."""
 
 
 class MissingError(Exception):
-    """Something that nothing works without."""
+    """Something required is missing."""
 
 
 def run(*, as_json: bool = False) -> int:
@@ -69,23 +69,23 @@ def run(*, as_json: bool = False) -> int:
 
 
 def examine() -> list[Finding]:
-    """Probe everything; a probe that fails is a finding like any other."""
+    """Run all probes."""
     return [
-        found("platform", lambda: f"Python {platform.python_version()}, {platform.platform()}"),
-        found("cudf-arrow-bridge", own_version),
-        *(found(name, partial(needed, name)) for name in PACKAGES),
-        *(found(name, partial(version, name)) for name in OPTIONAL_PACKAGES),
-        found("CUDA driver", driver),
-        found("devices", devices),
-        found("round trip of a frame", tiny_trip),
-        found("computing on frames", compute),
+        run_probe("platform", lambda: f"Python {platform.python_version()}, {platform.platform()}"),
+        run_probe("cudf-arrow-bridge", own_version),
+        *(run_probe(name, partial(needed, name)) for name in PACKAGES),
+        *(run_probe(name, partial(version, name)) for name in OPTIONAL_PACKAGES),
+        run_probe("CUDA driver", driver),
+        run_probe("devices", devices),
+        run_probe("round trip of a frame", small_round_trip),
+        run_probe("computing on frames", compute),
     ]
 
 
-def found(probe: str, ask: Callable[[], str]) -> Finding:
-    """Ask, and take every answer."""
+def run_probe(probe: str, probe_function: Callable[[], str]) -> Finding:
+    """Run one probe, and turn its exception into a finding."""
     try:
-        return Finding(probe, "ok", ask())
+        return Finding(probe, "ok", probe_function())
     except NotHereError as absence:
         return Finding(probe, "optional", str(absence))
     except MissingError as absence:
@@ -111,7 +111,7 @@ def version(name: str) -> str:
 
 
 def needed(name: str) -> str:
-    """Name the installed package and its version; it has to be there."""
+    """Name the installed package and its version; it is required."""
     try:
         return version(name)
     except NotHereError as absence:
@@ -148,25 +148,25 @@ def devices() -> str:
     if cuda is None:
         return "usable; cuda-bindings would name them"
 
-    def ask(answer: tuple[object, ...]) -> object:
-        status, *values = answer
+    def check(result: tuple[object, ...]) -> object:
+        status, *values = result
         if status != cuda.CUresult.CUDA_SUCCESS:
             raise RuntimeError(str(status))
         return values[0] if values else None
 
-    ask(cuda.cuInit(0))
+    check(cuda.cuInit(0))
     names = []
-    for index in range(int(str(ask(cuda.cuDeviceGetCount())))):
-        device = ask(cuda.cuDeviceGet(index))
-        name = ask(cuda.cuDeviceGetName(128, device))
+    for index in range(int(str(check(cuda.cuDeviceGetCount())))):
+        device = check(cuda.cuDeviceGet(index))
+        name = check(cuda.cuDeviceGetName(128, device))
         label = name.rstrip(b"\0").decode() if isinstance(name, bytes) else str(name)
-        memory = int(str(ask(cuda.cuDeviceTotalMem(device))))
+        memory = int(str(check(cuda.cuDeviceTotalMem(device))))
         names.append(f"{index}: {label}, {size(memory)}")
     return "; ".join(names)
 
 
 def bindings() -> Any:
-    """Return Python's own way to the driver, if it is installed."""
+    """Return the driver module of cuda-bindings, if that is installed."""
     try:
         from cuda.bindings import driver
     except ImportError:
@@ -174,8 +174,8 @@ def bindings() -> Any:
     return driver
 
 
-def tiny_trip() -> str:
-    """Send three rows across and back."""
+def small_round_trip() -> str:
+    """Import, export and import three rows."""
     bridge = load()
     import pyarrow as pa
 
@@ -187,9 +187,9 @@ def tiny_trip() -> str:
     exported = bridge.to_arrow_device(bridge.from_arrow_device(batch))
     seen, consumer = consume(exported)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        wrong = compare.difference(column, seen.column(name))
-        if wrong:
-            raise RuntimeError(f"column {name}: {wrong}")
+        difference = compare.difference(column, seen.column(name))
+        if difference:
+            raise RuntimeError(f"column {name}: {difference}")
     return f"in {device(exported)} memory, read by {consumer}"
 
 

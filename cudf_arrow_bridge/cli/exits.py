@@ -20,5 +20,5 @@ If several apply, 1 comes before 2, and 2 before 3."""
 
 def worst(codes: Iterable[int]) -> int:
     """Pick the code that matters most."""
-    found = set(codes)
-    return next((code for code in (FAILED, UNREADABLE, UNSUPPORTED) if code in found), OK)
+    present = set(codes)
+    return next((code for code in (FAILED, UNREADABLE, UNSUPPORTED) if code in present), OK)

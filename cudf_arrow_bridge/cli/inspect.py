@@ -6,7 +6,7 @@ from __future__ import annotations
 from cudf_arrow_bridge.arrow.display import count, printable
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import BridgeError, load
-from cudf_arrow_bridge.cli.readers import ReadError, open_source
+from cudf_arrow_bridge.cli.readers import ReadError, open_file
 from cudf_arrow_bridge.cli.report import Heading
 
 HEADINGS = (
@@ -35,7 +35,7 @@ def run(file: str, *, as_json: bool = False) -> int:
     """
     try:
         load(frames=False)
-        source = open_source(file)
+        source = open_file(file)
         schema, rows = source.schema()
     except BridgeError as error:
         report.complain(str(error))
@@ -45,20 +45,26 @@ def run(file: str, *, as_json: bool = False) -> int:
         return exits.UNREADABLE
     from cudf_arrow_bridge.arrow.types import describe
 
-    fates = [(field, describe(field.type)) for field in schema]
+    crossings = [(field, describe(field.type)) for field in schema]
     if as_json:
         columns = [
             {"name": printable(field.name), "arrow_type": str(field.type),
-             "cudf_type": fate.cudf_type, "crossing": fate.how, "note": fate.note}
-            for field, fate in fates
+             "cudf_type": crossing.cudf_type, "crossing": crossing.support, "note": crossing.note}
+            for field, crossing in crossings
         ]  # fmt: skip
         report.show_json({"file": file, "format": source.format, "rows": rows, "columns": columns})
         return exits.OK
     size = "rows not known before reading" if rows is None else count(rows, "row")
     title = f"{printable(file)} ({source.format}, {size})"
     cells = [
-        (printable(field.name), str(field.type), fate.cudf_type, fate.how, fate.note)
-        for field, fate in fates
+        (
+            printable(field.name),
+            str(field.type),
+            crossing.cudf_type,
+            crossing.support,
+            crossing.note,
+        )
+        for field, crossing in crossings
     ]
     report.console().print(report.table(title, HEADINGS, cells))
     return exits.OK

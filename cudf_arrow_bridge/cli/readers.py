@@ -17,11 +17,11 @@ CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2")
 
 
 class ReadError(Exception):
-    """A file that cannot be used; the message is one line for a person."""
+    """A file that cannot be used; the message is one line."""
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A readable file.
 
     Attributes
@@ -49,8 +49,8 @@ class Source:
         return table if rows is None else table.slice(0, rows)
 
 
-def open_source(name: str) -> Source:
-    """Look at a file and tell its format.
+def open_file(name: str) -> SourceFile:
+    """Detect the format of a file.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def open_source(name: str) -> Source:
     Raises
     ------
     ReadError
-        If there is no such file, or it is none that the commands can read.
+        If there is no such file, or the commands cannot read it.
     """
     path = Path(name)
     with readable(path):
@@ -72,11 +72,11 @@ def open_source(name: str) -> Source:
             head = file.read(8)
         if not head:
             raise ReadError(f"{name}: the file is empty")
-        return Source(path, sniff(path, head))
+        return SourceFile(path, sniff(path, head))
 
 
 def sniff(path: Path, head: bytes) -> str:
-    """Tell the format from the first bytes, and CSV from the name."""
+    """Detect the format by the first bytes, CSV by the name."""
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"ARROW1"):
@@ -93,7 +93,7 @@ def sniff(path: Path, head: bytes) -> str:
 
 
 def one_batch(table: pa.Table, name: str) -> pa.RecordBatch:
-    """Join a table's chunks, since an Arrow array crosses the border in one piece.
+    """Concatenate the chunks of a table, since an export is a single Arrow array.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def one_batch(table: pa.Table, name: str) -> pa.RecordBatch:
 
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while reading into one line."""
+    """Turn errors while reading into a `ReadError`."""
     import pyarrow as pa
 
     try:
@@ -136,18 +136,18 @@ def readable(path: Path) -> Iterator[None]:
         raise ReadError(f"{path}: cannot be read: {' '.join(reason.split())}") from None
 
 
-def _until(
+def _take_rows(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | None
 ) -> tuple[list[pa.RecordBatch], pa.Schema]:
     """Collect batches until there are enough rows."""
-    taken: list[pa.RecordBatch] = []
-    have = 0
+    result: list[pa.RecordBatch] = []
+    num_rows = 0
     for batch in batches:
-        taken.append(batch)
-        have += batch.num_rows
-        if rows is not None and have >= rows:
+        result.append(batch)
+        num_rows += batch.num_rows
+        if rows is not None and num_rows >= rows:
             break
-    return taken, schema
+    return result, schema
 
 
 def _parquet(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
@@ -157,7 +157,7 @@ def _parquet(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Sch
         if rows is None:
             table = file.read()
             return table.to_batches(), table.schema
-        return _until(file.iter_batches(batch_size=min(rows, 2**20)), file.schema_arrow, rows)
+        return _take_rows(file.iter_batches(batch_size=min(rows, 2**20)), file.schema_arrow, rows)
 
 
 def _arrow_file(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
@@ -165,25 +165,25 @@ def _arrow_file(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.
 
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
-    return _until(batches, reader.schema, rows)
+    return _take_rows(batches, reader.schema, rows)
 
 
 def _arrow_stream(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
     import pyarrow as pa
 
     reader = pa.ipc.open_stream(pa.memory_map(str(path)))
-    return _until(reader, reader.schema, rows)
+    return _take_rows(reader, reader.schema, rows)
 
 
 def _csv(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
     from pyarrow import csv
 
     if rows is None:
-        # Unlike the reader below, this one settles a column's type on the whole file.
+        # Infers column types from the whole file, csv.open_csv only from its first block.
         table = csv.read_csv(path)
         return table.to_batches(), table.schema
     with csv.open_csv(path) as reader:
-        return _until(reader, reader.schema, rows)
+        return _take_rows(reader, reader.schema, rows)
 
 
 def _parquet_schema(path: Path) -> tuple[pa.Schema, int | None]:

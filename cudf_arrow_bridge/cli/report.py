@@ -38,7 +38,7 @@ class Heading(NamedTuple):
     """A column of a table: ``text`` folds, ``type`` is cut on a narrow terminal."""
 
     label: str
-    kind: Literal["text", "type", "word", "number"] = "text"
+    content: Literal["text", "type", "word", "number"] = "text"
 
 
 TRIP = (
@@ -58,49 +58,49 @@ def table(
     title: str,
     headings: Sequence[Heading],
     rows: Iterable[Sequence[str]],
-    room: int | None = None,
+    type_width: int | None = None,
 ) -> Table:
-    """Make a table; nothing in it is taken for markup.
+    """Make a table; nothing in it is interpreted as markup.
 
     Parameters
     ----------
     title : str
-        What stands above it.
+        The title above it.
     headings : sequence of Heading
         The columns.
     rows : iterable of sequence of str
         The cells.
-    room : int, optional
-        Where to cut the names of types.
+    type_width : int, optional
+        The width at which the names of types are cut off.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(
+    result = Table(
         title=Text(title, "bold"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for label, kind in headings:
-        cut = kind == "type" and room is not None
-        made.add_column(
+    for label, content in headings:
+        cut = content == "type" and type_width is not None
+        result.add_column(
             Text(label),
-            justify="right" if kind == "number" else "left",
-            no_wrap=cut or kind in ("number", "word"),
+            justify="right" if content == "number" else "left",
+            no_wrap=cut or content in ("number", "word"),
             overflow="ellipsis" if cut else "fold",
-            max_width=room if cut else None,
-            min_width=len(label) if kind in ("number", "word") else None,
+            max_width=type_width if cut else None,
+            min_width=len(label) if content in ("number", "word") else None,
         )
     for row in rows:
-        made.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in row))
-    return made
+        result.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in row))
+    return result
 
 
 def show_trip(to: Console, trip: Trip) -> None:
-    """Print what became of one file."""
+    """Print the result of one file."""
     rows = [
         (
             c.name,
@@ -116,14 +116,14 @@ def show_trip(to: Console, trip: Trip) -> None:
         for c in trip.columns
     ]
     title = f"{display.printable(trip.file)} ({trip.format})"
-    room = max(NARROWEST_TYPE, (to.width - BESIDE_TYPES) // 2) if to.is_terminal else None
-    to.print(table(title, TRIP, rows, room))
+    type_width = max(NARROWEST_TYPE, (to.width - BESIDE_TYPES) // 2) if to.is_terminal else None
+    to.print(table(title, TRIP, rows, type_width))
     for note in trip.notes:
         plain(to, f"Note: {note}")
     for column in trip.columns:
-        what = column.crossing if column.result == "match" else column.result
+        outcome = column.crossing if column.result == "match" else column.result
         if column.note:
-            plain(to, f"{what}: {column.name} ({column.arrow_type}): {column.note}")
+            plain(to, f"{outcome}: {column.name} ({column.arrow_type}): {column.note}")
     times = ", ".join(f"{name} {duration(taken)}" for name, taken in trip.seconds.items())
     plain(to, f"Time: {times}.")
     if trip.consumer:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.bridge import BridgeError, load_to_compute
-from cudf_arrow_bridge.cli.readers import ReadError, open_source
+from cudf_arrow_bridge.cli.readers import ReadError, open_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,9 +35,9 @@ def run(
     files : sequence of str
         Paths.
     rows : int, optional
-        Take only so many rows of each.
+        Take only this many rows of each.
     batch_rows : int, optional
-        Cross in batches of so many rows.
+        Cross in batches of this many rows.
     as_json : bool, optional
         Print JSON instead of tables.
 
@@ -51,7 +51,7 @@ def run(
     except BridgeError as error:
         report.complain(str(error))
         return exits.FAILED
-    from cudf_arrow_bridge.cli.trip import travel
+    from cudf_arrow_bridge.cli.trip import round_trip
 
     codes: list[int] = []
     documents: list[dict[str, Any]] = []
@@ -59,7 +59,7 @@ def run(
     with progress(out, files, hidden=as_json) as step:
         for number, name in enumerate(files):
             try:
-                trip = travel(bridge, open_source(name), rows, partial(step, number), batch_rows)
+                trip = round_trip(bridge, open_file(name), rows, partial(step, number), batch_rows)
             except ReadError as error:
                 report.complain(str(error))
                 codes.append(exits.UNREADABLE)
@@ -86,7 +86,7 @@ def code_of(results: set[str]) -> int:
 def progress(
     out: Console, files: Sequence[str], *, hidden: bool
 ) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar during long work on a terminal; yields what is told about each step."""
+    """Show a bar during long work on a terminal; yields a function to call at each step."""
     if hidden or not sys.stdout.isatty() or not is_long(files):
         yield lambda number, name: None
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file's way across the bridge and back."""
+"""The round trip of one file across the bridge and back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from cudf_arrow_bridge.arrow import display
 from cudf_arrow_bridge.arrow.types import describe
-from cudf_arrow_bridge.cli import batches, compare
+from cudf_arrow_bridge.cli import compare, streams
 from cudf_arrow_bridge.cli.bridge import one_line
 from cudf_arrow_bridge.cli.consumers import consume
-from cudf_arrow_bridge.cli.readers import Source, one_batch
+from cudf_arrow_bridge.cli.readers import SourceFile, one_batch
 
 STEPS = ("read", "frame", "export", "consume", "back", "compare")
 LIMITS = (NotImplementedError, OverflowError)
@@ -28,7 +28,7 @@ Step = Callable[[str], None]
 
 @dataclass
 class Column:
-    """What became of one column; `result` is match, mismatch, unsupported or failed."""
+    """The report on one column; `result` is match, mismatch, unsupported or failed."""
 
     name: str
     arrow_type: str
@@ -44,7 +44,7 @@ class Column:
 
 @dataclass
 class Trip:
-    """What became of one file; `seconds` has a number for each step that was finished."""
+    """The report on one file; `seconds` has a number for each step that was finished."""
 
     file: str
     format: str
@@ -61,19 +61,19 @@ class Trip:
 
 @dataclass
 class Crossed:
-    """The same table at each stage; `joined` if it was put together from batches."""
+    """A table that crossed, at each stage; `in_batches` if it was concatenated from batches."""
 
     exported: Any
     consumed: pa.RecordBatch
     returned: pa.RecordBatch
     consumer: str
     seconds: dict[str, float]
-    joined: bool = False
+    in_batches: bool = False
 
 
-def travel(
+def round_trip(
     bridge: ModuleType,
-    source: Source,
+    source: SourceFile,
     rows: int | None,
     step: Step,
     batch_rows: int | None = None,
@@ -84,14 +84,14 @@ def travel(
     ----------
     bridge : module
         `cudf_arrow_bridge`.
-    source : Source
+    source : SourceFile
         The file.
     rows : int, optional
-        Take only so many rows.
+        Take only this many rows.
     step : callable
-        Told the name of each step that begins.
+        Called with the name of each step that begins.
     batch_rows : int, optional
-        Cross in batches of so many rows, through the stream interfaces.
+        Cross in batches of this many rows, through the stream interfaces.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def travel(
         except Exception as error:
             trip.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
     if crossed is None:
-        crossed, kept = cross_what_can(bridge, batch, trip, step, batch_rows)
+        crossed, kept = cross_supported(bridge, batch, trip, step, batch_rows)
     if crossed is None:
         trip.seconds = seconds
         return trip
@@ -126,40 +126,40 @@ def travel(
     trip.consumer = crossed.consumer
     trip.seconds = seconds | crossed.seconds
     with timed(trip.seconds, "compare", step):
-        judge(trip.columns, expected, kept, crossed)
+        report_columns(trip.columns, expected, kept, crossed)
     return trip
 
 
-def cross_what_can(
+def cross_supported(
     bridge: ModuleType,
     batch: pa.RecordBatch,
     trip: Trip,
     step: Step,
     batch_rows: int | None = None,
 ) -> tuple[Crossed | None, list[int]]:
-    """Cross with all columns or, if that fails, with those that can cross alone."""
+    """Cross with all columns or, if that fails, with those that each cross alone."""
 
     def cross_batch(batch: pa.RecordBatch) -> Crossed:
         return cross(bridge, partial(to_frame, bridge, batch, batch_rows), step, batch_rows)
 
-    everything = first_of_each_name(batch.schema.names)
-    for index in set(range(batch.num_columns)) - set(everything):
+    unique = first_of_each_name(batch.schema.names)
+    for index in set(range(batch.num_columns)) - set(unique):
         column = trip.columns[index]
         column.result, column.note = "unsupported", "a frame holds one column of each name"
-    if len(everything) == batch.num_columns:
+    if len(unique) == batch.num_columns:
         try:
-            return cross_batch(batch), everything
+            return cross_batch(batch), unique
         except Exception as error:
-            whole = error
+            last_error = error
     kept = []
-    for index in everything:
-        # Without the schema's metadata: it may speak of columns that are not in this batch.
+    for index in unique:
+        # Without the schema's metadata, which may name columns that are not in this batch.
         single = batch.select([index]).replace_schema_metadata(None)
         try:
             cross_batch(single)
             kept.append(index)
         except Exception as error:
-            refuse(trip.columns[index], single.schema.types[0], error)
+            report_error(trip.columns[index], single.schema.types[0], error)
     if kept and len(kept) < batch.num_columns:
         rest = batch.select(kept).replace_schema_metadata(None)
         if batch.schema.metadata:
@@ -167,22 +167,22 @@ def cross_what_can(
         try:
             return cross_batch(rest), kept
         except Exception as error:
-            whole = error
+            last_error = error
     for index in kept:
-        trip.columns[index].note = f"crosses alone, but not with the others: {one_line(whole)}"
+        trip.columns[index].note = f"crosses alone, but not with the others: {one_line(last_error)}"
     return None, kept
 
 
 def first_of_each_name(names: list[str]) -> list[int]:
-    """Leave out columns that bear a name for the second time."""
+    """Return the positions of columns whose name does not occur before them."""
     return [index for index, name in enumerate(names) if name not in names[:index]]
 
 
 def to_frame(bridge: ModuleType, batch: pa.RecordBatch, batch_rows: int | None) -> Any:
-    """Make a frame of a batch, as a whole or in batches of so many rows."""
+    """Make a frame of a batch, as a whole or in batches of this many rows."""
     if batch_rows is None:
         return bridge.from_arrow_device(batch)
-    return batches.to_frame(bridge, batch, batch_rows)
+    return streams.to_frame(bridge, batch, batch_rows)
 
 
 def cross(
@@ -197,11 +197,11 @@ def cross(
         frame = make_frame()
     if batch_rows is not None:
         with timed(seconds, "export", step):
-            exported = batches.export(bridge, frame, batch_rows)
+            exported = streams.export(bridge, frame, batch_rows)
         with timed(seconds, "consume", step):
-            consumed, consumer = batches.consume_stream(bridge, frame, batch_rows)
+            consumed, consumer = streams.consume_stream(bridge, frame, batch_rows)
         with timed(seconds, "back", step):
-            returned = batches.back(bridge, frame, batch_rows)
+            returned = streams.import_back(bridge, frame, batch_rows)
     else:
         with timed(seconds, "export", step):
             exported = bridge.to_arrow_device(frame)
@@ -210,7 +210,7 @@ def cross(
         with timed(seconds, "back", step):
             returned = bridge.from_arrow_device(exported)
     again, _ = consume(bridge.to_arrow_device(returned))
-    return Crossed(exported, consumed, again, consumer, seconds, joined=batch_rows is not None)
+    return Crossed(exported, consumed, again, consumer, seconds, in_batches=batch_rows is not None)
 
 
 def expectation(field: pa.Field, array: pa.Array) -> Column:
@@ -220,70 +220,72 @@ def expectation(field: pa.Field, array: pa.Array) -> Column:
     return Column(name, str(field.type), cudf_type, len(array), array.null_count)
 
 
-def refuse(column: Column, kind: pa.DataType, error: Exception) -> None:
-    """Tell a limit from a failure: a TypeError is a limit only if the type table says so."""
-    known = isinstance(error, TypeError) and describe(kind).how == "unsupported"
+def report_error(column: Column, arrow_type: pa.DataType, error: Exception) -> None:
+    """Report a column as unsupported or failed, by the error and the type table."""
+    known = isinstance(error, TypeError) and describe(arrow_type).support == "unsupported"
     column.result = "unsupported" if known or isinstance(error, LIMITS) else "failed"
     column.note = one_line(error)
 
 
-def judge(
+def report_columns(
     columns: list[Column], expected: pa.RecordBatch, kept: list[int], crossed: Crossed
 ) -> None:
-    """Fill in the report of the columns that crossed."""
+    """Fill in the reports on the columns that crossed."""
     names = [expected.schema.names[index] for index in kept]
-    order = positions(names, crossed.consumed.schema.names)
-    back = positions(names, crossed.returned.schema.names)
-    parts = crossed.exported.children
-    for index, here, there in zip(kept, order, back, strict=True):
+    consumed_positions = positions(names, crossed.consumed.schema.names)
+    returned_positions = positions(names, crossed.returned.schema.names)
+    children = crossed.exported.children
+    for index, in_consumed, in_returned in zip(
+        kept, consumed_positions, returned_positions, strict=True
+    ):
         column, source = columns[index], expected.column(index)
-        if here is None or there is None:
+        if in_consumed is None or in_returned is None:
             column.result, column.note = "failed", "missing from what came back"
             continue
-        found, part = crossed.consumed.column(here), parts[here]
-        column.bytes = part.nbytes
+        consumed, exported = crossed.consumed.column(in_consumed), children[in_consumed]
+        column.bytes = exported.nbytes
         column.device = display.device(crossed.exported)
-        column.cudf_type = describe(found.type).cudf_type
-        column.crossing = display.crossing(part.buffers())
+        column.cudf_type = describe(consumed.type).cudf_type
+        column.crossing = display.crossing(exported.buffers())
         if (
             column.device == "CPU"
-            and not crossed.joined
-            and not compare.stored_inside(found, source)
+            and not crossed.in_batches
+            and not compare.stored_inside(consumed, source)
         ):
             column.crossing = "converted"
-        wrong = compare.difference(source, found, may_become)
-        if not wrong:
-            wrong = compare.difference(source, crossed.returned.column(there), may_become)
-            wrong = wrong and f"on the way back, {wrong}"
-        column.result = "mismatch" if wrong else "match"
-        column.note = wrong or what_changed(source.type, found.type)
+        difference = compare.difference(source, consumed, may_become)
+        if not difference:
+            returned = crossed.returned.column(in_returned)
+            difference = compare.difference(source, returned, may_become)
+            difference = difference and f"on the way back, {difference}"
+        column.result = "mismatch" if difference else "match"
+        column.note = difference or what_changed(source.type, consumed.type)
 
 
 def what_changed(before: pa.DataType, after: pa.DataType) -> str:
-    """Explain a conversion; of what is shared there is nothing to say."""
-    fate = describe(before)
+    """Explain a conversion; empty if there is none."""
+    crossing = describe(before)
     notes = [] if compare.same_type(before, after) else [f"leaves as {after}"]
-    if fate.how == "converted" and fate.note:
-        notes.append(fate.note)
+    if crossing.support == "converted" and crossing.note:
+        notes.append(crossing.note)
     return "; ".join(notes)
 
 
-def positions(wanted: list[str], found: list[str]) -> list[int | None]:
-    """Find columns; an index that was among them may have moved to the end."""
-    if found == wanted:
-        return list(range(len(found)))
+def positions(names: list[str], crossed: list[str]) -> list[int | None]:
+    """Find columns by name, since the columns of an index may have moved to the end."""
+    if crossed == names:
+        return list(range(len(crossed)))
     return [
-        found.index(name) if found.count(name) == 1 and wanted.count(name) == 1 else None
-        for name in wanted
+        crossed.index(name) if crossed.count(name) == 1 and names.count(name) == 1 else None
+        for name in names
     ]
 
 
 def may_become(left: pa.DataType, right: pa.DataType) -> bool:
-    """Whether the second type is what cuDF makes of the first.
+    """Whether cuDF may make the second type of the first.
 
-    That is so if the type table makes the same cuDF type of both. Of a dictionary cuDF keeps the
-    indices as small as they can be, and inside lists and structs only the values. A frame's column
-    of nothing but nulls is one of strings.
+    It may if the type table has the same cuDF type for both. The indices of a dictionary may become
+    narrower, and inside lists and structs a dictionary is decoded. A null column becomes strings.
     """
     if pa.types.is_null(left):
         return bool(pa.types.is_string(right))
@@ -292,10 +294,10 @@ def may_become(left: pa.DataType, right: pa.DataType) -> bool:
             return bool(right.index_type.bit_width <= left.index_type.bit_width)
         return compare.same_type(left.value_type, right, may_become)
     before, after = describe(left), describe(right)
-    return bool(before.how != "unsupported" and before.cudf_type == after.cudf_type)
+    return bool(before.support != "unsupported" and before.cudf_type == after.cudf_type)
 
 
-def read_on_gpu(source: Source, rows: int | None) -> Any:
+def read_on_gpu(source: SourceFile, rows: int | None) -> Any:
     """Read with cuDF's own Parquet reader."""
     import cudf
 
@@ -303,14 +305,14 @@ def read_on_gpu(source: Source, rows: int | None) -> Any:
 
 
 def as_read_by_cudf(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Take from the file's columns what cuDF's reader does not keep."""
+    """Drop what cuDF's reader does not keep of the file's columns."""
     columns = [c.cast(compare.without_reader_losses(c.type)) for c in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 @contextmanager
 def timed(seconds: dict[str, float], name: str, step: Step) -> Iterator[None]:
-    """Announce a step and note how long it takes."""
+    """Announce a step and record its duration."""
     step(name)
     start = time.perf_counter()
     yield

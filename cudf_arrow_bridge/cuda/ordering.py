@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CUDA stream comes after which: those that callers name, and the one cuDF computes on."""
+"""The order of CUDA streams: those that callers name, and the one that cuDF computes on."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ __all__ = ["ImportStreams", "ordered"]
 
 @dataclass(frozen=True, slots=True)
 class ImportStreams:
-    """Where arrays arrive, and where what becomes of them is made and used.
+    """The stream that arrays are imported on, and the stream that computes on the result.
 
-    cuDF computes frames on its default stream, whatever stream their data arrives on. Nothing of
-    CUDA's own orders the two.
+    cuDF computes on its default stream, whatever stream the data was imported on, and CUDA does not
+    order the two by itself.
 
     Attributes
     ----------
-    arrival
+    importing
         The stream that waits for producers, and that copies and conversions of arrays run on.
-    use
-        The stream that frames are made and computed on: cuDF's, or else `arrival`. On another
-        thread than this was made on, one that comes after it.
+    computing
+        cuDF's default stream if the import makes cuDF objects, else `importing`.
     """
 
-    arrival: Stream
-    use: Stream
+    importing: Stream
+    computing: Stream
 
     @classmethod
     def of(cls, stream: Any, to: str) -> ImportStreams:
@@ -40,7 +39,7 @@ class ImportStreams:
         Parameters
         ----------
         stream
-            What the caller gave for it.
+            What the caller gave as ``stream=``.
         to
             What the import makes, "cudf" or "pylibcudf".
 
@@ -51,35 +50,37 @@ class ImportStreams:
         """
         if to not in ("cudf", "pylibcudf"):
             raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
-        arrival = resolve_stream(stream)
-        return cls(arrival, resolve_stream(None) if to == "cudf" else arrival)
+        importing = resolve_stream(stream)
+        return cls(importing, resolve_stream(None) if to == "cudf" else importing)
 
     @property
     def reader(self) -> Stream | None:
-        """The stream that reads what arrived on another one, if it is another."""
-        return None if self.use.handle == self.arrival.handle else self.use
+        """The computing stream if it is not the importing one, else None."""
+        return None if self.computing.handle == self.importing.handle else self.computing
 
-    def arrived(self) -> None:
-        """Let what comes next on `use` see what arrived."""
+    def compute_after_import(self) -> None:
+        """Make later work on `computing` wait for what was imported."""
         if self.reader is not None:
-            order_after(self.use.handle, self.arrival.handle)
+            order_after(self.computing.handle, self.importing.handle)
 
-    def made(self) -> None:
-        """Let what comes next on `arrival`, which the caller named, see what was made."""
+    def import_after_compute(self) -> None:
+        """Make later work on `importing`, the caller's stream, wait for what was computed."""
         if self.reader is not None:
-            order_after(self.arrival.handle, self.use.handle)
+            order_after(self.importing.handle, self.computing.handle)
 
 
 @contextmanager
 def ordered(stream: Stream, made_on: int) -> Iterator[None]:
-    """Let a stream see what cuDF made on another one, and that one free it when it has.
+    """Order a stream after the one that made data, and that one, at the end, after the stream.
+
+    So the stream sees the data, which is freed on the other one after its use.
 
     Parameters
     ----------
     stream
-        The stream that uses it while the context lasts.
+        The stream that uses the data within the context.
     made_on
-        The handle of the one that it was made on.
+        The handle of the stream that made the data.
     """
     if stream.handle != made_on:
         order_after(stream.handle, made_on)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where memory lives."""
+"""Which kind of memory columns are in, and where to compute on them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from .._core.memory import device_type, has_gpu
 if TYPE_CHECKING:
     import pylibcudf as plc
 
-__all__ = ["DeviceType", "Place", "device_type", "has_gpu", "is_host_memory", "place_of"]
+__all__ = [
+    "ComputeLocation",
+    "DeviceType",
+    "compute_location",
+    "device_type",
+    "has_gpu",
+    "is_host_memory",
+]
 
 
 class DeviceType(IntEnum):
-    """Arrow's device types that cuDF's memory can be of; the values are Arrow's, and DLPack's."""
+    """The device types of memory that cuDF can use, with the values of Arrow and DLPack."""
 
     CPU = 1
     CUDA = 2
@@ -26,30 +33,30 @@ class DeviceType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where conversions run.
+class ComputeLocation:
+    """Where conversions of columns run: on the CPU for columns in host memory, else on the GPU.
 
     Attributes
     ----------
     host
-        Whether the memory is the host's: then they run on the CPU.
+        Whether they run on the CPU.
     stream
-        Otherwise the stream that they are enqueued on, as pylibcudf takes it.
+        The stream of conversions on the GPU, as pylibcudf takes it.
     """
 
     host: bool
     stream: Any = None
 
 
-def place_of(*columns: plc.Column, stream: Any = None) -> Place:
-    """Return where conversions of columns run."""
-    return Place(is_host_memory(*columns), stream)
+def compute_location(*columns: plc.Column, stream: Any = None) -> ComputeLocation:
+    """Return where conversions of these columns run."""
+    return ComputeLocation(is_host_memory(*columns), stream)
 
 
 def is_host_memory(*columns: plc.Column) -> bool:
     """Say whether columns live in host memory.
 
-    Columns without any buffer live wherever new columns are made: on the GPU if there is one.
+    Columns without any buffer count as living where new ones are made: on the GPU if there is one.
     """
     for pointer in _pointers(columns):
         return device_type(pointer) == DeviceType.CPU

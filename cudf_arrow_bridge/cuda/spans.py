@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host memory as pylibcudf and cuDF take it."""
+"""Host memory as spans, the buffers that pylibcudf and cuDF take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.columns import HeldSpan
+from .._core.columns import OwningSpan
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["HostSpan", "view_host"]
 
 
-class HostSpan(HeldSpan):
+class HostSpan(OwningSpan):
     """A contiguous NumPy array as a span.
 
     Parameters
     ----------
     array
-        The memory; it lives as long as the span.
+        The memory, kept alive by the span.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
@@ -31,22 +31,22 @@ class HostSpan(HeldSpan):
         super().__init__(array.ctypes.data, array.nbytes, array)
 
 
-def view_host(owner: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
+def view_host(span: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
     """View the first elements of a host span as a NumPy array.
 
     Parameters
     ----------
-    owner
+    span
         The span. The caller keeps it alive while the array is in use.
     dtype
         The type of the elements.
     count
         How many there are.
     """
-    kind: np.dtype[Any] = np.dtype(dtype)
+    element: np.dtype[Any] = np.dtype(dtype)
     if count == 0:
-        return np.empty(0, kind)
-    if owner.size < count * kind.itemsize:
-        raise ValueError(f"{count} elements of {kind} do not fit in {owner.size} bytes")
-    raw = (ctypes.c_char * (count * kind.itemsize)).from_address(owner.ptr)
-    return np.frombuffer(memoryview(raw), kind)
+        return np.empty(0, element)
+    if span.size < count * element.itemsize:
+        raise ValueError(f"{count} elements of {element} do not fit in {span.size} bytes")
+    raw = (ctypes.c_char * (count * element.itemsize)).from_address(span.ptr)
+    return np.frombuffer(memoryview(raw), element)

@@ -23,12 +23,12 @@ __all__ = [
 LEGACY_HANDLE = 1
 #: The per-thread default stream: another stream on each thread.
 PER_THREAD_HANDLE = 2
-#: cuDF's default stream, which it chooses when it is loaded and computes on.
+#: cuDF's default stream, on which it computes. It is chosen when cuDF is loaded.
 CUDF_HANDLE: int = CUDF_DEFAULT_STREAM.__cuda_stream__()[1]
 
 
 def stream_handle(stream: Any) -> int:
-    """Resolve a stream to the integer value of its ``cudaStream_t``.
+    """Return the integer value of a stream's ``cudaStream_t``.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ def stream_handle(stream: Any) -> int:
     Returns
     -------
     int
-        The handle. Whoever passed the stream keeps it alive.
+        The handle. The caller keeps the stream alive.
 
     Raises
     ------
     TypeError
-        If the object is no stream.
+        If the object is not a stream.
     ValueError
-        If the handle is negative, which means something to DLPack alone.
+        If the handle is negative, which only DLPack gives a meaning.
     """
     if stream is None:
         return CUDF_HANDLE
@@ -61,7 +61,7 @@ def stream_handle(stream: Any) -> int:
 
 
 def _handle_of(stream: Any) -> int:
-    # NumPy's integers are none of Python's.
+    # NumPy's integers are not instances of int.
     if isinstance(stream, (int, np.integer)) and not isinstance(stream, bool):
         return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
@@ -79,63 +79,64 @@ def _handle_of(stream: Any) -> int:
 
 
 class _Thread(threading.local):
-    """Tells threads apart: unlike its number, the stamp of one that is gone is not used again."""
+    """Identifies a thread, by an object because the ids of threads are used again."""
 
     def __init__(self) -> None:
-        self.stamp = object()
+        self.identity = object()
 
 
 _this_thread = _Thread()
 
 
 class Stream:
-    """A stream as the bridge passes it on, or keeps it for later.
+    """A stream that callers named, with what keeps it alive.
 
     Parameters
     ----------
     handle
         The value of the ``cudaStream_t`` on this thread.
     owner
-        What was given for it, kept alive for as long as anything may be enqueued on it or freed on
-        it: until the last buffer that came of the call is gone.
+        What the caller gave as ``stream=``. It is kept alive as long as work may be enqueued or
+        memory freed on the stream: until the last buffer that the call made is gone.
     """
 
     __slots__ = ("_handle", "_made_on", "owner")
 
     def __init__(self, handle: int, owner: Any) -> None:
         self._handle = handle
-        self._made_on = _this_thread.stamp if handle == PER_THREAD_HANDLE else None
+        self._made_on = _this_thread.identity if handle == PER_THREAD_HANDLE else None
         self.owner = owner
 
     @property
     def handle(self) -> int:
         """The value of a ``cudaStream_t`` that comes after the stream's work.
 
-        It is the stream's own but for the per-thread default stream of another thread than the one
-        that asks, which that cannot name: there the legacy default stream's.
+        The stream's own, except on another thread than the one whose per-thread default stream this
+        is. There its handle would name a different stream; the legacy default stream's is returned,
+        which comes after those of all threads.
         """
-        if self._made_on is None or self._made_on is _this_thread.stamp:
+        if self._made_on is None or self._made_on is _this_thread.identity:
             return self._handle
         return LEGACY_HANDLE
 
     @property
     def is_freed_by_thread(self) -> bool:
-        """Whether what was made on it, or by cuDF, is freed on each thread's default stream.
+        """Whether memory of this stream, or of cuDF, is freed on the freeing thread's own stream.
 
-        That is another one than what it was made and read on, once another thread lets go.
+        On another thread that is another stream than the one that made and read the memory.
         """
         return CUDF_HANDLE == PER_THREAD_HANDLE or self._made_on is not None
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Follow the protocol by which pylibcudf takes streams."""
+        """Return the protocol's version, and the handle; pylibcudf takes streams by this."""
         return (0, self.handle)
 
 
 def cudf_handle_of_all_threads() -> int:
-    """Return the handle of a stream that comes after what cuDF computed, on whichever thread."""
+    """Return the handle of a stream that comes after what cuDF computed on any thread."""
     return LEGACY_HANDLE if CUDF_HANDLE == PER_THREAD_HANDLE else CUDF_HANDLE
 
 
 def resolve_stream(stream: Any) -> Stream:
-    """Resolve whatever names a stream on this thread; see `stream_handle`."""
+    """Resolve what a caller gave as ``stream=`` on this thread; see `stream_handle`."""
     return Stream(stream_handle(stream), stream)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever holds cuDF data on its way out: taken apart, whole or in batches."""
+"""Exports: from objects that hold cuDF data to device arrays and streams of them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is exported can be exported again, as a whole or in part, the way that another asks for."""
+"""Exporting an object, and again with the schema that a consumer of the result asks for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..arrow.device_array import DeviceArray
+from ..arrow.export_input import ExportInput, export
 from ..arrow.options import ExportOptions
-from ..arrow.parts import Parts, export
-from ..arrow.sources import open_source
-from .parts import parts_of, parts_of_source
+from ..arrow.sources import open_array
+from .inputs import export_input_of, export_input_of_source
 
 if TYPE_CHECKING:
     from .._core.export import ExportedArray
@@ -19,52 +19,55 @@ __all__ = ["export_object"]
 
 
 def export_object(
-    obj: Any, preserve_index: bool | None, how: ExportOptions, requested: object | None
+    obj: Any, preserve_index: bool | None, options: ExportOptions, requested_schema: object | None
 ) -> DeviceArray:
-    """Export whatever holds cuDF data; see `to_arrow_device`.
+    """Export any object that holds cuDF data; see `to_arrow_device`.
 
     Parameters
     ----------
-    obj, preserve_index
-        As there.
-    how
-        How to export it.
-    requested
-        The capsule of a schema that a consumer would rather have.
+    obj
+        The object.
+    preserve_index
+        Whether the index of a frame or series becomes columns.
+    options
+        The stream, and what the array may look like.
+    requested_schema
+        The capsule of the schema that a consumer asks for, or None.
     """
     if isinstance(obj, DeviceArray):
-        return obj.as_requested(requested)
-    return _WholeExporter(parts_of(obj, preserve_index, how.stream), how)(requested)
+        return obj.as_requested(requested_schema)
+    export_input = export_input_of(obj, preserve_index, options.stream)
+    return _ObjectExporter(export_input, options)(requested_schema)
 
 
 @dataclass(slots=True)
-class _WholeExporter:
-    """What is exported, and can be exported again the way that another consumer asks for."""
+class _ObjectExporter:
+    """The exporter of the array made from an object; see `Exporter`."""
 
-    parts: Parts
-    how: ExportOptions
+    export_input: ExportInput
+    options: ExportOptions
 
-    def __call__(self, requested: object | None) -> DeviceArray:
-        return export(self.parts, self.how, requested, self)
+    def __call__(self, requested_schema: object | None) -> DeviceArray:
+        return export(self.export_input, self.options, requested_schema, self)
 
-    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
-        return _PartExporter(array, schema, self.how)
+    def of_child(self, array: ExportedArray, schema: Any) -> _ChildExporter:
+        return _ChildExporter(array, schema, self.options)
 
 
 @dataclass(slots=True)
-class _PartExporter:
-    """A child of an exported array, which is imported to be exported in another way."""
+class _ChildExporter:
+    """The exporter of a child of an exported array, which imports the child first."""
 
     array: ExportedArray
     schema: Any
-    how: ExportOptions
+    options: ExportOptions
 
     def __arrow_c_device_array__(self) -> tuple[object, object]:
         return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
 
-    def __call__(self, requested: object | None) -> DeviceArray:
-        parts = parts_of_source(open_source(self), self.how.stream, "column")
-        return _WholeExporter(parts, self.how)(requested)
+    def __call__(self, requested_schema: object | None) -> DeviceArray:
+        export_input = export_input_of_source(open_array(self), self.options.stream, "column")
+        return _ObjectExporter(export_input, self.options)(requested_schema)
 
-    def of_part(self, array: ExportedArray, schema: Any) -> _PartExporter:
-        return _PartExporter(array, schema, self.how)
+    def of_child(self, array: ExportedArray, schema: Any) -> _ChildExporter:
+        return _ChildExporter(array, schema, self.options)

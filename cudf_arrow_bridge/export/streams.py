@@ -1,80 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are made one after the other, as the batches of a stream."""
+"""The batches of an exported stream, made of one object after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from .._core.export import BatchSource, single_batch, slice_parts
+from .._core.export import BatchSource, export_slices, single_batch
 from .._core.schema import Schema
-from .._core.stream_export import StreamNotes
+from .._core.stream_export import StreamState
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import ExportOptions
-from .parts import parts_of
+from .inputs import export_input_of
 
-__all__ = ["batch_sources"]
+__all__ = ["StreamExporter"]
 
-Made = TypeVar("Made")
+Exported = TypeVar("Exported")
 
 
-def batch_sources(
-    objects: Iterator[Any],
-    max_rows: int | None,
-    preserve_index: bool | None,
-    how: ExportOptions,
-    notes: StreamNotes,
-) -> Iterator[BatchSource]:
-    """Give the batches of each object, which is asked for when they are.
+@dataclass(frozen=True, slots=True)
+class StreamExporter:
+    """Makes the batches of a stream; see `to_arrow_device_stream`.
 
-    Parameters
+    Attributes
     ----------
-    objects
-        What `pieces` gives.
-    max_rows, preserve_index
-        As in `to_arrow_device_stream`.
-    how
-        How to export them.
-    notes
-        Of the stream: what its consumer asks for, and where its labels go.
+    options
+        The stream, and what the arrays may look like.
+    state
+        What the consumer asks for, and what it is told beside the batches.
+    max_rows
+        The maximum number of rows of a batch; None: each object is one batch.
+    preserve_index
+        Whether the index of a frame or series becomes columns.
     """
-    for obj in objects:
-        source, labels = _source(obj, max_rows, preserve_index, how, notes)
-        if not notes.started:
-            notes.labels, notes.started = labels, True
-        # A generator's frame would hold on to what the consumer may have let go.
-        del obj
-        yield source
 
+    options: ExportOptions
+    state: StreamState
+    max_rows: int | None
+    preserve_index: bool | None
 
-def _source(
-    obj: Any,
-    max_rows: int | None,
-    preserve_index: bool | None,
-    how: ExportOptions,
-    notes: StreamNotes,
-) -> tuple[BatchSource, tuple[Any, ...]]:
-    if isinstance(obj, DeviceArray) and (max_rows is None or len(obj) <= max_rows):
-        obj = _as_requested(obj.as_requested, notes)
-        schema = Schema.copy_of(obj.__arrow_c_schema__())
-        notes.stream = obj._array.stream
-        return single_batch(schema, obj._array), obj._labels
-    notes.stream = how.stream
-    parts = parts_of(obj, preserve_index, how.stream)
-    size = max_rows or max(parts.num_rows, 1)
-    source = _as_requested(partial(slice_parts, parts, size, how), notes)
-    return source, parts.description.labels
+    def batch_sources(self, objects: Iterator[Any]) -> Iterator[BatchSource]:
+        """Give the batches of each object, which is pulled when they are asked for."""
+        for obj in objects:
+            source, labels = self._batches_of(obj)
+            if not self.state.started:
+                self.state.labels, self.state.started = labels, True
+            # A suspended generator must not keep data alive that its consumer has released.
+            del obj
+            yield source
 
+    def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
+        if isinstance(obj, DeviceArray) and (self.max_rows is None or len(obj) <= self.max_rows):
+            obj = self._as_requested(obj.as_requested)
+            schema = Schema.copy_of(obj.__arrow_c_schema__())
+            self.state.stream = obj._array.stream
+            return single_batch(schema, obj._array), obj._labels
+        self.state.stream = self.options.stream
+        export_input = export_input_of(obj, self.preserve_index, self.options.stream)
+        max_rows = self.max_rows or max(export_input.num_rows, 1)
+        make_slices = partial(export_slices, export_input, max_rows, self.options)
+        return self._as_requested(make_slices), export_input.schema_spec.labels
 
-def _as_requested(make: Callable[[object | None], Made], notes: StreamNotes) -> Made:
-    """Make batches the way that the consumer asks for; the first say whether there is one."""
-    if notes.requested is None:
-        return make(None)
-    try:
-        return make(notes.requested.__arrow_c_schema__())
-    except ValueError as error:
-        if notes.started:
-            raise
-        notes.refusal, notes.requested = error, None
-        return make(None)
+    def _as_requested(self, export: Callable[[object | None], Exported]) -> Exported:
+        """Export with the consumer's schema, or, if the first batch cannot have it, without."""
+        if self.state.requested_schema is None:
+            return export(None)
+        try:
+            return export(self.state.requested_schema.__arrow_c_schema__())
+        except ValueError as error:
+            if self.state.started:
+                raise
+            self.state.refusal, self.state.requested_schema = error, None
+            return export(None)

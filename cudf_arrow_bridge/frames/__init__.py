@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF's frames, series and indexes: apart into pylibcudf columns, and together again."""
+"""cuDF frames, series and indexes: to pylibcudf columns with Arrow metadata, and back."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conversions that cuDF's frames need, on the CPU or on the GPU, wherever the memory is."""
+"""The conversions that cuDF frames need, on the CPU for host memory, else on the GPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
-from ..cuda.residency import Place
+from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 
-__all__ = ["all_null_strings", "codes", "codes_of", "days_to_seconds", "decode", "sequence"]
+__all__ = ["all_null_strings", "cast_codes", "codes_of", "days_to_seconds", "decode", "sequence"]
 
 _INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.INT8: np.dtype("int8"),
@@ -25,18 +25,20 @@ _INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.UINT64: np.dtype("uint64"),
 }
 _IDS = {dtype: type_id for type_id, dtype in _INTEGERS.items()}
-_SECONDS_A_DAY = 86_400
-_NOTHING = pa.py_buffer(b"")
+_SECONDS_PER_DAY = 86_400
+_NO_BYTES = pa.py_buffer(b"")
 
 
-def days_to_seconds(column: plc.Column, type_id: plc.TypeId, place: Place) -> plc.Column:
-    """Return a column of days in seconds; a sliced one keeps its offset on the host."""
-    if not place.host:
-        return plc.unary.cast(column, plc.DataType(type_id), place.stream)
+def days_to_seconds(
+    column: plc.Column, type_id: plc.TypeId, location: ComputeLocation
+) -> plc.Column:
+    """Return a column of days in seconds. On the host, a slice keeps its offset."""
+    if not location.host:
+        return plc.unary.cast(column, plc.DataType(type_id), location.stream)
     days = _values(column, np.dtype("int32"))
     seconds = np.empty(len(days), dtype="int64")
     begin = column.offset()
-    np.multiply(days[begin:], _SECONDS_A_DAY, out=seconds[begin:], dtype="int64")
+    np.multiply(days[begin:], _SECONDS_PER_DAY, out=seconds[begin:], dtype="int64")
     return _with_data(column, type_id, seconds)
 
 
@@ -47,37 +49,37 @@ def codes_of(dictionary: plc.Column) -> plc.Column:
 
 
 def _as_integers(data: plc.Column, rows: plc.Column, dtype: plc.DataType) -> plc.Column:
-    """Return the bits of one column as integers of the rows of another."""
+    """Return the data of one column as integers, with the mask and the rows of another."""
     return plc.Column(
         dtype, rows.size(), data.data(), rows.null_mask(), rows.null_count(), rows.offset(), []
     )
 
 
-def codes(column: plc.Column, wanted: np.dtype[Any], place: Place) -> plc.Column:
-    """Return a category's codes in the unsigned type that cuDF wants.
+def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocation) -> plc.Column:
+    """Return a category's codes in the unsigned type in which cuDF stores them.
 
-    The bits of codes that are as wide already serve as they are; other widths are converted.
+    Codes of the same width are not negative, so that their memory is shared.
     """
-    found = _INTEGERS[column.type().id()]
-    target = _IDS[wanted]
-    if found.itemsize == wanted.itemsize:
-        return _as_integers(column, column, plc.DataType(target))
-    if not place.host:
-        return plc.unary.cast(column, plc.DataType(target), place.stream)
-    old = _values(column, found)
-    new = np.empty(len(old), dtype=wanted)
+    old_dtype = _INTEGERS[column.type().id()]
+    type_id = _IDS[dtype]
+    if old_dtype.itemsize == dtype.itemsize:
+        return _as_integers(column, column, plc.DataType(type_id))
+    if not location.host:
+        return plc.unary.cast(column, plc.DataType(type_id), location.stream)
+    old = _values(column, old_dtype)
+    new = np.empty(len(old), dtype=dtype)
     begin = column.offset()
-    # Whatever lies under a null may not fit, and does not matter.
-    new[begin:] = old[begin:].astype(wanted, casting="unsafe")
-    return _with_data(column, target, new)
+    # Data under nulls may be out of range, and does not matter.
+    new[begin:] = old[begin:].astype(dtype, casting="unsafe")
+    return _with_data(column, type_id, new)
 
 
-def all_null_strings(size: int, place: Place) -> plc.Column:
+def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     """Return a string column of nulls."""
     string = plc.DataType(plc.TypeId.STRING)
-    if not place.host:
-        nothing = plc.Scalar.from_py(None, string, place.stream)
-        return plc.Column.from_scalar(nothing, size, place.stream)
+    if not location.host:
+        null = plc.Scalar.from_py(None, string, location.stream)
+        return plc.Column.from_scalar(null, size, location.stream)
     mask = np.zeros(plc.null_mask.bitmask_allocation_size_bytes(size), dtype="uint8")
     offsets = np.zeros(size + 1, dtype="int32")
     return plc.Column(
@@ -85,61 +87,60 @@ def all_null_strings(size: int, place: Place) -> plc.Column:
     )
 
 
-def sequence(values: range, place: Place) -> plc.Column:
+def sequence(values: range, location: ComputeLocation) -> plc.Column:
     """Return a range as a column."""
-    if not place.host:
+    if not location.host:
         start, step = (
-            plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64), place.stream)
+            plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64), location.stream)
             for number in (values.start, values.step)
         )
-        return plc.filling.sequence(len(values), start, step, place.stream)
+        return plc.filling.sequence(len(values), start, step, location.stream)
     return _column(
         plc.TypeId.INT64, np.arange(values.start, values.stop, values.step, dtype="int64")
     )
 
 
-def decode(column: plc.Column, values: plc.Column, place: Place) -> plc.Column:
+def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) -> plc.Column:
     """Return the value of each code.
 
     Parameters
     ----------
     column
-        The codes, of any integer type. Under a null lies anything.
+        The codes, of any integer type. Those under nulls may be out of range.
     values
-        The dictionary: on the host, numbers, times, decimals or strings.
-    place
-        Where both are.
+        The dictionary; on the host not nested.
+    location
+        Where to compute.
     """
-    if place.host:
+    if location.host:
         return _decode_host(column, values)
-    return _decode_device(column, values, place.stream)
+    return _decode_device(column, values, location.stream)
 
 
 def _decode_device(column: plc.Column, values: plc.Column, stream: Any) -> plc.Column:
-    # A gather map has no nulls: take what lies under them for what it is, out of bounds or not,
-    # and mask it afterwards.
-    plain = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32), stream)
-    (taken,) = plc.copying.gather(
-        plc.Table([values]), plain, plc.copying.OutOfBoundsPolicy.NULLIFY, stream
+    # A gather map has no nulls: gather for all rows, out of range or not, and mask afterwards.
+    gather_map = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32), stream)
+    (gathered,) = plc.copying.gather(
+        plc.Table([values]), gather_map, plc.copying.OutOfBoundsPolicy.NULLIFY, stream
     ).columns()
-    mask, null_count = plc.null_mask.bitmask_and([taken, column], stream)
-    return taken.with_mask(mask if null_count else None, null_count)
+    mask, null_count = plc.null_mask.bitmask_and([gathered, column], stream)
+    return gathered.with_mask(mask if null_count else None, null_count)
 
 
 def _decode_host(column: plc.Column, values: plc.Column) -> plc.Column:
     index_type = pa.from_numpy_dtype(_INTEGERS[column.type().id()])
-    taken = _to_arrow(values, _carrier(values)).take(_to_arrow(column, index_type))
+    taken = _to_arrow(values, _binary_type(values)).take(_to_arrow(column, index_type))
     mask, *buffers = taken.buffers()
     spans = [HostSpan(_bytes(buffer)) for buffer in buffers]
     if mask is not None:
-        # libcudf pads masks; pyarrow's buffer may end with the last byte that counts.
+        # libcudf pads masks to 64 bytes; pyarrow's may end with the last byte in use.
         padded = np.zeros(plc.null_mask.bitmask_allocation_size_bytes(len(taken)), dtype="uint8")
         bits = _bytes(mask)[: len(padded)]
         padded[: len(bits)] = bits
     children = []
     if values.type().id() == plc.TypeId.STRING:
-        wide = pa.types.is_large_binary(taken.type)
-        offset_type = plc.DataType(plc.TypeId.INT64 if wide else plc.TypeId.INT32)
+        is_large = pa.types.is_large_binary(taken.type)
+        offset_type = plc.DataType(plc.TypeId.INT64 if is_large else plc.TypeId.INT32)
         children = [plc.Column(offset_type, len(taken) + 1, spans[0], None, 0, 0, [])]
     return plc.Column(
         values.type(),
@@ -152,32 +153,32 @@ def _decode_host(column: plc.Column, values: plc.Column) -> plc.Column:
     )
 
 
-def _carrier(values: plc.Column) -> pa.DataType:
-    """Return an Arrow type that moves a column's values, whatever they mean."""
+def _binary_type(values: plc.Column) -> pa.DataType:
+    """Return an Arrow binary type whose values have the size of a column's."""
     if values.type().id() == plc.TypeId.STRING:
         children = values.children()
-        wide = bool(children) and children[0].type().id() == plc.TypeId.INT64
-        return pa.large_binary() if wide else pa.binary()
+        is_large = bool(children) and children[0].type().id() == plc.TypeId.INT64
+        return pa.large_binary() if is_large else pa.binary()
     return pa.binary(plc.types.size_of(values.type()))
 
 
 def _to_arrow(column: plc.Column, arrow_type: pa.DataType) -> pa.Array:
-    buffers = [_foreign(column.null_mask()) if column.null_count() else None]
+    buffers = [_as_buffer(column.null_mask()) if column.null_count() else None]
     if column.type().id() == plc.TypeId.STRING:
         children = column.children()
-        buffers.append(_foreign(children[0].data() if children else None) or _NOTHING)
-    buffers.append(_foreign(column.data()) or _NOTHING)
+        buffers.append(_as_buffer(children[0].data() if children else None) or _NO_BYTES)
+    buffers.append(_as_buffer(column.data()) or _NO_BYTES)
     return pa.Array.from_buffers(arrow_type, column.size(), buffers, offset=column.offset())
 
 
-def _foreign(span: Any) -> pa.Buffer | None:
+def _as_buffer(span: Any) -> pa.Buffer | None:
     if span is None or span.ptr == 0:
         return None
     return pa.foreign_buffer(span.ptr, span.size, base=span)
 
 
 def _bytes(buffer: pa.Buffer) -> np.ndarray[Any, Any]:
-    # NumPy takes no empty buffer.
+    # NumPy refuses empty buffers.
     return np.frombuffer(buffer, dtype="uint8") if buffer.size else np.empty(0, dtype="uint8")
 
 

@@ -22,11 +22,16 @@ from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
-from .._core.columns import HeldSpan, Span, main_span, rebuild_all
+from .._core.columns import OwningSpan, Span, main_span, rebuild_all
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
     "ColumnBase",
+    "attach_to_column",
+    "attach_to_memory",
+    "attached_to_memory",
+    "attachments",
+    "buffer_sharer",
     "category_values",
     "codes_dtype",
     "columns_of",
@@ -35,16 +40,11 @@ __all__ = [
     "make_frame",
     "make_index",
     "make_series",
-    "note_on_column",
-    "note_on_memory",
-    "noted_on_memory",
-    "notes_of",
-    "sharer",
 ]
 
 
 class _Producer:
-    """Stands for the side that handed memory over and may still read it."""
+    """Counts as a user of imported memory, which its producer may still read."""
 
 
 _PRODUCER = _Producer()
@@ -56,67 +56,67 @@ def columns_of(obj: Any) -> Sequence[ColumnBase]:
     return columns
 
 
-def sharer() -> Callable[[Any], Any]:
-    """Return a function that takes hold of memory for one export, such that it stays as it is.
+def buffer_sharer() -> Callable[[Any], Any]:
+    """Return a function that shares a cuDF buffer with an export, which then stays unchanged.
 
-    cuDF writes in place while only one ``Buffer`` refers to the memory. One more reference makes
-    the writer move away, and the memory an export hands out stays as it was.
+    cuDF writes in place only while a single ``Buffer`` refers to the memory. The span that the
+    function returns is one more reference, so that cuDF copies the memory before it writes.
 
-    Memory that cuDF may spill is locked, and brought back if it has been spilled, before its
-    address is read. What the function returns holds the lock, one for all that it takes hold of:
-    the memory may be spilled again when the last of the export is gone.
+    Memory that cuDF may spill is locked, and brought back if it was spilled, before its address is
+    read. All spans of one export hold the same lock: the memory may be spilled again when the last
+    of them is gone.
     """
     lock = SpillLock()
 
-    def share(span: Any) -> Any:
-        if not isinstance(span, Buffer):
-            return span
-        owner = span.owner
+    def share_buffer(buffer: Any) -> Any:
+        if not isinstance(buffer, Buffer):
+            return buffer
+        owner = buffer.owner
         if isinstance(owner, SpillableBufferOwner):
             owner.spill_lock(lock)
-        held = HeldSpan(span.ptr, span.size, owner, lock)
-        owner._slices.add(held)
-        return held
+        span = OwningSpan(buffer.ptr, buffer.size, owner, lock)
+        owner._slices.add(span)
+        return span
 
-    return share
+    return share_buffer
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
-    """Wrap a pylibcudf column whose memory may be shared with whoever produced it.
+    """Wrap a pylibcudf column whose memory may be shared with its producer.
 
-    Arrow's memory is immutable, and a producer may still read it: cuDF sees one more reference to
-    each buffer and therefore copies before its first write.
+    Arrow's memory is immutable, and a producer may still read it. Each buffer gets one more
+    reference, so that cuDF copies the memory before its first write.
 
-    Spilling would free no memory of a producer's, so none is offered for it. What cuDF makes of the
-    column is cuDF's own again, deep copies included.
+    Spilling would not free a producer's memory, so that it is locked against it. What cuDF computes
+    from the column, deep copies included, is cuDF's own memory and can be spilled.
     """
     if get_global_manager() is not None:
-        column = rebuild_all(column, _never_spilled)
-    made = ColumnBase.create(column, dtype)
-    _add_producer(made.plc_column)
-    return made
+        column = rebuild_all(column, _unspillable)
+    result = ColumnBase.create(column, dtype)
+    _add_producer_reference(result.plc_column)
+    return result
 
 
-def _never_spilled(span: Any) -> Any:
-    """Wrap memory that is not cuDF's own as cuDF wants it while it spills."""
+def _unspillable(span: Any) -> Any:
+    """Wrap imported memory as a spillable buffer, which cuDF wants while it spills, but locked."""
     if not isinstance(span, Span):
         return span
-    # The spill manager takes no notice of an owner of nothing.
+    # With a size of 0 the spill manager does not register the owner; the true size is set after.
     owner = SpillableBufferOwner(ptr=span.ptr, size=0, owner=span)
     owner._finalize_init({"type": "gpu"})
     owner._size = span.size
-    # Pickling would spill it as well.
+    # Locked for good, since pickling spills a buffer too.
     owner._cudf_arrow_bridge_lock = lock = SpillLock()
     owner.spill_lock(lock)
     return SpillableBuffer(owner=owner)
 
 
-def _add_producer(column: plc.Column) -> None:
+def _add_producer_reference(column: plc.Column) -> None:
     for buffer in (column.data(), column.null_mask()):
         if buffer is not None:
             buffer.owner._slices.add(_PRODUCER)
     for child in column.children():
-        _add_producer(child)
+        _add_producer_reference(child)
 
 
 def make_frame(
@@ -125,7 +125,7 @@ def make_frame(
     index: cudf.Index,
     attrs: dict[Any, Any] | None = None,
 ) -> cudf.DataFrame:
-    """Make a frame, on any machine; setting ``columns`` or the index later may need a GPU.
+    """Make a frame; unlike setting ``columns`` or the index later, this needs no GPU.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def make_frame(
 
 
 def make_series(column: ColumnBase, name: Hashable, index: cudf.Index | None = None) -> cudf.Series:
-    """Make a series, on any machine."""
+    """Make a series; this needs no GPU."""
     return cudf.Series._from_column(column, name=name, index=index)
 
 
@@ -164,9 +164,9 @@ def make_index(columns: Sequence[ColumnBase], names: Sequence[Hashable]) -> cudf
 
 
 def codes_dtype(dtype: cudf.CategoricalDtype) -> np.dtype[Any]:
-    """Return the unsigned type that cuDF wants a category's codes in."""
-    wanted: np.dtype[Any] = dtype._codes_dtype
-    return wanted
+    """Return the unsigned type in which cuDF stores a category's codes."""
+    codes: np.dtype[Any] = dtype._codes_dtype
+    return codes
 
 
 def compatible_timezone(dtype: Any) -> Any:
@@ -179,47 +179,46 @@ def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
     return dtype.categories._column
 
 
-def note_on_column(column: ColumnBase, note: Any) -> None:
-    """Attach something to a column, for where it has no memory to carry it.
+def attach_to_column(column: ColumnBase, attachment: Any) -> None:
+    """Attach an object to a column, for columns without memory that could carry it.
 
-    It stays with this very column: whatever cuDF computes from it is another one, without.
+    It stays with this column object only; what cuDF computes from it has none.
     """
-    column._cudf_arrow_bridge = (column.dtype, note)
+    column._cudf_arrow_bridge = (column.dtype, attachment)
 
 
-def note_on_memory(column: plc.Column, note: Any) -> None:
-    """Attach something to the memory of one level of a column, for all columns that share it."""
+def attach_to_memory(column: plc.Column, attachment: Any) -> None:
+    """Attach an object to the memory of one level of a column, for all columns that share it."""
     buffer = main_span(column)
     if buffer is not None:
-        buffer.owner._cudf_arrow_bridge = note
+        buffer.owner._cudf_arrow_bridge = attachment
 
 
-def noted_on_memory(column: plc.Column, otherwise: Any) -> Any:
-    """Return what was attached to the memory of one level of a column, if anything.
+def attached_to_memory(column: plc.Column, default: Any) -> Any:
+    """Return what is attached to the memory of one level of a column, None if nothing is.
 
     Parameters
     ----------
     column
         The level.
-    otherwise
-        What to return of a level without memory of its own: of a struct, or where there are no
-        rows.
+    default
+        What to return for a level without memory of its own: a struct, or one without rows.
     """
     buffer = main_span(column)
-    return otherwise if buffer is None else getattr(buffer.owner, "_cudf_arrow_bridge", None)
+    return default if buffer is None else getattr(buffer.owner, "_cudf_arrow_bridge", None)
 
 
-def notes_of(columns: Sequence[ColumnBase]) -> dict[int, Any]:
-    """Return, by position, what was attached to columns: to their memory, else to themselves."""
-    found = {}
+def attachments(columns: Sequence[ColumnBase]) -> dict[int, Any]:
+    """Return, by position, what is attached to columns: to their memory, if any, else to them."""
+    result = {}
     for position, column in enumerate(columns):
         buffer = main_span(column.plc_column)
         if buffer is not None:
-            note = getattr(buffer.owner, "_cudf_arrow_bridge", None)
+            attachment = getattr(buffer.owner, "_cudf_arrow_bridge", None)
         else:
-            dtype, note = getattr(column, "_cudf_arrow_bridge", (None, None))
-            # cuDF changes a column in place by giving it another's dtype and data.
-            note = note if dtype is column.dtype else None
-        if note is not None:
-            found[position] = note
-    return found
+            dtype, attachment = getattr(column, "_cudf_arrow_bridge", (None, None))
+            # A change in place gives the column object another dtype and other data.
+            attachment = attachment if dtype is column.dtype else None
+        if attachment is not None:
+            result[position] = attachment
+    return result

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF's frames, series and indexes, taken apart into columns and what is said of them."""
+"""cuDF frames, series and indexes as the columns and the schema spec of an export."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cudf
@@ -12,39 +12,64 @@ import pandas as pd
 import pylibcudf as plc
 
 from .._core.columns import rebuild_all
+from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
-from ..arrow.parts import Description, Parts
-from ..cuda.residency import Place, place_of
+from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
-from .cudf_private import ColumnBase, columns_of, make_column, sharer
-from .dtypes import hint
+from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column
+from .dtypes import dtype_hint
+from .imported_fields import imported_field
 from .labels import index_level_name, stringify
-from .layout import Index, Kind, Layout, encode_field
-from .origins import recall
-from .outgoing import Share, outgoing
-from .shapes import Shape, described, remember
+from .layout import FrameLayout, ObjectType, RowIndex, encode_field
+from .schema_cache import SchemaKey, cache_spec, cached_spec
+from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
 __all__ = ["disassemble"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What becomes a table: the columns of a frame, series or MultiIndex.
+
+    Attributes
+    ----------
+    object_type
+        What it is.
+    columns
+        Its columns, without those of the row index.
+    labels
+        Their labels.
+    index
+        The index of its rows.
+    attrs
+        Its ``attrs``.
+    """
+
+    object_type: ObjectType
+    columns: Sequence[ColumnBase]
+    labels: pd.Index
+    index: cudf.Index
+    attrs: dict[Any, Any]
 
 
 def disassemble(
     obj: cudf.DataFrame | cudf.Series | cudf.Index,
     preserve_index: bool | None = None,
     stream: Any = None,
-) -> Parts:
-    """Take a cuDF object apart, without copying its data.
+) -> ExportInput:
+    """Return the columns of a cuDF object, without copying data, and their schema spec.
 
     Parameters
     ----------
     obj
-        A frame becomes a table: its columns, then the levels of its index. A series becomes an
-        array, an index too; a MultiIndex becomes a table of its levels.
+        A frame becomes a table: its columns, then the levels of its index. A series or an index
+        becomes an array, a MultiIndex a table of its levels.
     preserve_index
         What becomes of the index of a frame or series. None: a RangeIndex goes into the metadata,
         any other becomes columns of the table, or is dropped where a series becomes an array.
         True: always columns, for which a series becomes a table. False: dropped.
     stream
-        Where an index that is made for the occasion is made, as pylibcudf takes streams.
+        The stream on which a column is made of a RangeIndex, as pylibcudf takes it.
 
     Raises
     ------
@@ -52,131 +77,136 @@ def disassemble(
         If the object is none of these.
     """
     if isinstance(obj, cudf.DataFrame):
-        return _table(
-            "frame", columns_of(obj), obj.columns, obj.index, preserve_index, obj.attrs, stream
-        )
+        frame = _Frame("frame", columns_of(obj), obj.columns, obj.index, obj.attrs)
+        return _disassemble_frame(frame, preserve_index, stream)
     if isinstance(obj, cudf.Series):
         (column,) = columns_of(obj)
         if preserve_index:
             labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-            return _table("series", [column], labels, obj.index, True, obj.attrs, stream)
+            frame = _Frame("series", [column], labels, obj.index, obj.attrs)
+            return _disassemble_frame(frame, True, stream)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
-        rows = Index([obj.index.name], range=_range(obj.index)) if keep else None
-        return _array("series", column, obj.name, rows)
+        row_index = RowIndex([obj.index.name], range=_range(obj.index)) if keep else None
+        return _disassemble_column("series", column, obj.name, row_index)
     if isinstance(obj, cudf.MultiIndex):
         labels = _level_labels(obj.names)
-        rows = cudf.RangeIndex(len(obj))
-        return _table("index", columns_of(obj), labels, rows, None, {}, stream)
+        frame = _Frame("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), {})
+        return _disassemble_frame(frame, None, stream)
     if isinstance(obj, cudf.RangeIndex):
-        return _array("index", _sequence(obj, place_of(stream=stream)), obj.name, None)
+        column = _range_column(obj, compute_location(stream=stream))
+        return _disassemble_column("index", column, obj.name, None)
     if isinstance(obj, cudf.Index):
         (column,) = columns_of(obj)
-        return _array("index", column, obj.name, None)
+        return _disassemble_column("index", column, obj.name, None)
     raise TypeError(f"expected a cuDF DataFrame, Series or Index, found {type(obj).__name__}")
 
 
-def _array(kind: Kind, column: ColumnBase, label: Hashable, rows: Index | None) -> Parts:
+def _disassemble_column(
+    object_type: ObjectType, column: ColumnBase, label: Hashable, row_index: RowIndex | None
+) -> ExportInput:
     name = "" if label is None else stringify(label)
     objects: list[Any] = []
-    made, field = _outgoing(column, name, sharer())
-    if rows is not None and rows.names == [None] and rows.range == range(column.size):
-        rows = None
-    ours = encode_field(kind, name, label, hint(column.dtype), rows, objects)
-    field = replace(field, metadata={**field.metadata, **ours})
-    description = Description([field], {}, tuple(objects))
-    return Parts("column", [made], column.size, description, (made,))
+    converted, field = _convert(column, name, buffer_sharer())
+    if (
+        row_index is not None
+        and row_index.names == [None]
+        and row_index.range == range(column.size)
+    ):
+        row_index = None
+    metadata = encode_field(object_type, name, label, dtype_hint(column.dtype), row_index, objects)
+    field = replace(field, metadata={**field.metadata, **metadata})
+    spec = SchemaSpec([field], {}, tuple(objects))
+    return ExportInput("column", [converted], column.size, spec, (converted,))
 
 
-def _table(
-    kind: Kind,
-    columns: Sequence[ColumnBase],
-    labels: pd.Index,
-    index: cudf.Index,
-    preserve_index: bool | None,
-    attrs: dict[Any, Any],
-    stream: Any,
-) -> Parts:
-    share = sharer()
-    rows: Index | None = None
+def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) -> ExportInput:
+    share_buffer = buffer_sharer()
+    row_index: RowIndex | None = None
     levels: list[ColumnBase] = []
-    if isinstance(index, cudf.RangeIndex) and preserve_index is None:
-        rows = Index([index.name], range=_range(index))
+    if isinstance(frame.index, cudf.RangeIndex) and preserve_index is None:
+        row_index = RowIndex([frame.index.name], range=_range(frame.index))
     elif preserve_index is not False:
-        levels = _levels(index, columns, share, stream)
-        first = len(columns)
-        rows = Index(list(index.names), levels=list(range(first, first + len(levels))))
-    together = [*columns, *levels]
-    shape = None if attrs else Shape.of(kind, labels, rows, together)
-    known = None if shape is None else described(shape)
-    if known is not None:
-        made = [rebuild_all(column.plc_column, share) for column in together]
+        levels = _index_columns(frame, share_buffer, stream)
+        first = len(frame.columns)
+        positions = list(range(first, first + len(levels)))
+        row_index = RowIndex(list(frame.index.names), levels=positions)
+    columns = [*frame.columns, *levels]
+    # Without attrs, which can hold anything and need not be comparable.
+    key = None
+    if not frame.attrs:
+        key = SchemaKey.of(frame.object_type, frame.labels, row_index, columns)
+    spec = None if key is None else cached_spec(key)
+    if spec is not None:
+        converted = [rebuild_all(column.plc_column, share_buffer) for column in columns]
     else:
-        made, known = _describe(kind, labels, rows, columns, levels, attrs, share)
-        if shape is not None and not known.labels:
-            remember(shape, known)
-    return Parts("table", made, len(index), known, tuple(made))
+        converted, spec = _convert_frame(frame, row_index, levels, share_buffer)
+        if key is not None and not spec.labels:
+            cache_spec(key, spec)
+    return ExportInput("table", converted, len(frame.index), spec, tuple(converted))
 
 
-def _describe(
-    kind: Kind,
-    labels: pd.Index,
-    rows: Index | None,
-    columns: Sequence[ColumnBase],
+def _convert_frame(
+    frame: _Frame,
+    row_index: RowIndex | None,
     levels: Sequence[ColumnBase],
-    attrs: dict[Any, Any],
-    share: Share,
-) -> tuple[list[plc.Column], Description]:
-    """Return columns and the levels of their index as Arrow sees them, and what describes them."""
-    names = [stringify(label) for label in labels]
+    share_buffer: ShareBuffer,
+) -> tuple[list[plc.Column], SchemaSpec]:
+    """Return the columns of a frame and of the levels of its index, and their schema spec."""
+    names = [stringify(label) for label in frame.labels]
     entries = [
-        _entry(label, name, column)
+        _column_entry(label, name, column)
         for label, name, column in zip(
-            pandas_metadata.column_names(labels), names, columns, strict=True
+            pandas_metadata.column_names(frame.labels), names, frame.columns, strict=True
         )
     ]
-    index: list[Any] = []
-    if rows is not None and rows.range is not None:
-        index = [pandas_metadata.range_entry(rows.range, rows.names[0])]
-    elif rows is not None:
-        for position, (label, level) in enumerate(zip(rows.names, levels, strict=True)):
+    index_columns: list[Any] = []
+    if row_index is not None and row_index.range is not None:
+        index_columns = [pandas_metadata.range_entry(row_index.range, row_index.names[0])]
+    elif row_index is not None:
+        for position, (label, level) in enumerate(zip(row_index.names, levels, strict=True)):
             name = index_level_name(label, position, names)
-            index.append(name)
+            index_columns.append(name)
             names.append(name)
-            entries.append(_entry(None if label is None else stringify(label), name, level))
-    together = [*columns, *levels]
-    pairs = [_outgoing(*named, share) for named in zip(together, names, strict=True)]
-    hints = [hint(column.dtype) for column in together]
+            entries.append(_column_entry(None if label is None else stringify(label), name, level))
+    columns = [*frame.columns, *levels]
+    converted = [
+        _convert(column, name, share_buffer) for column, name in zip(columns, names, strict=True)
+    ]
+    hints = [dtype_hint(column.dtype) for column in columns]
     objects: list[Any] = []
-    layout = Layout(kind, list(range(len(columns))), labels, hints, rows)
+    layout = FrameLayout(
+        frame.object_type, list(range(len(frame.columns))), frame.labels, hints, row_index
+    )
     metadata = {
-        PANDAS_KEY: pandas_metadata.encode(labels, entries, index, attrs),
+        PANDAS_KEY: pandas_metadata.encode(frame.labels, entries, index_columns, frame.attrs),
         BRIDGE_KEY: layout.encode(names, objects),
     }
-    fields = [field for _, field in pairs]
-    return [column for column, _ in pairs], Description(fields, metadata, tuple(objects))
+    spec = SchemaSpec([field for _, field in converted], metadata, tuple(objects))
+    return [column for column, _ in converted], spec
 
 
-def _outgoing(column: ColumnBase, name: str, share: Share) -> tuple[plc.Column, ColumnMetadata]:
-    return outgoing(column.plc_column, column.dtype, name, share, recall(column))
+def _convert(
+    column: ColumnBase, name: str, share_buffer: ShareBuffer
+) -> tuple[plc.Column, ColumnMetadata]:
+    return column_to_pylibcudf(
+        column.plc_column, column.dtype, name, share_buffer, imported_field(column)
+    )
 
 
-def _entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
+def _column_entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
     return pandas_metadata.column_entry(name, field, *pandas_metadata.pandas_type(column.dtype))
 
 
-def _levels(
-    index: cudf.Index, columns: Sequence[ColumnBase], share: Share, stream: Any
-) -> list[ColumnBase]:
-    if isinstance(index, cudf.RangeIndex):
-        # The address that tells where a column is must not be had without a lock.
-        held = [rebuild_all(column.plc_column, share) for column in columns]
-        place = place_of(*held, stream=stream)
-        return [_sequence(index, place)]
-    return list(columns_of(index))
+def _index_columns(frame: _Frame, share_buffer: ShareBuffer, stream: Any) -> list[ColumnBase]:
+    if isinstance(frame.index, cudf.RangeIndex):
+        # Made where the columns are. Their addresses may be read only under the spill lock.
+        locked = [rebuild_all(column.plc_column, share_buffer) for column in frame.columns]
+        return [_range_column(frame.index, compute_location(*locked, stream=stream))]
+    return list(columns_of(frame.index))
 
 
-def _sequence(index: cudf.RangeIndex, place: Place) -> ColumnBase:
-    return make_column(convert.sequence(_range(index), place), index.dtype)
+def _range_column(index: cudf.RangeIndex, location: ComputeLocation) -> ColumnBase:
+    return make_column(convert.sequence(_range(index), location), index.dtype)
 
 
 def _range(index: cudf.RangeIndex) -> range:
@@ -184,7 +214,7 @@ def _range(index: cudf.RangeIndex) -> range:
 
 
 def _level_labels(names: Sequence[Hashable]) -> pd.Index:
-    """Label the levels of a MultiIndex by name, or by position where that isn't theirs alone."""
+    """Label the levels of a MultiIndex by name, or by position if they have no unique name."""
     labels = [
         position if name is None or names.count(name) > 1 else name
         for position, name in enumerate(names)

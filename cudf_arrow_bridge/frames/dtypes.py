@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an Arrow type leaves out of a cuDF dtype, as JSON: a hint.
+"""Hints: what an Arrow type does not say of a cuDF dtype, as JSON.
 
-Most dtypes follow from the Arrow type and need no hint (None). The others are pandas' masked
-dtypes, the several string dtypes, ``pd.ArrowDtype``, and anything nested that holds one of them.
-A hint is believed only where it still fits the type it comes with.
+Most dtypes follow from the Arrow type and need no hint (None). Others do: pandas' masked dtypes,
+the several string dtypes, ``pd.ArrowDtype``, and nested dtypes that contain one of them. A hint
+counts only where it fits the Arrow type that it comes with.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..arrow.metadata import storage
+from ..arrow.metadata import storage_type_of
 from .cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json, decode_string_dtype, encode_string_dtype
 
 __all__ = [
+    "dtype_hint",
     "element_dtype",
     "field_dtypes",
     "fits",
-    "hint",
+    "hinted_arrow_type",
     "interval_dtype",
     "is_interval_type",
     "leaf_dtype",
-    "type_of",
 ]
 
 _MASKED: dict[str, tuple[Any, pa.DataType]] = {
@@ -84,8 +84,8 @@ def element_dtype(dtype: Any) -> tuple[str, Any] | None:
     return None
 
 
-def hint(dtype: Any) -> Json:
-    """Describe what the Arrow type doesn't say about a dtype; None if it says all."""
+def dtype_hint(dtype: Any) -> Json:
+    """Return the hint for a dtype, None if its Arrow type says all."""
     if isinstance(dtype, np.dtype):
         return "object" if dtype.kind == "O" else None
     if isinstance(dtype, pd.ArrowDtype):
@@ -98,41 +98,41 @@ def hint(dtype: Any) -> Json:
     if str(dtype) in _MASKED:
         return str(dtype)
     if isinstance(dtype, cudf.CategoricalDtype):
-        inner = hint(dtype.categories.dtype)
+        inner = dtype_hint(dtype.categories.dtype)
         if inner is None and dtype.ordered is not None:
             return None
         return {"category": inner, "ordered": dtype.ordered}
     if isinstance(dtype, cudf.IntervalDtype):
-        return {"interval": hint(dtype.subtype), "closed": dtype.closed}
+        return {"interval": dtype_hint(dtype.subtype), "closed": dtype.closed}
     if isinstance(dtype, cudf.ListDtype):
-        inner = hint(dtype.element_type)
+        inner = dtype_hint(dtype.element_type)
         return None if inner is None else {"list": inner}
     if isinstance(dtype, cudf.StructDtype):
-        fields = [hint(field) for field in dtype.fields.values()]
+        fields = [dtype_hint(field) for field in dtype.fields.values()]
         return {"struct": fields} if any(field is not None for field in fields) else None
     return None
 
 
-def fits(form: Json, arrow_type: pa.DataType) -> bool:
+def fits(hint: Json, arrow_type: pa.DataType) -> bool:
     """Say whether a hint describes a dtype that this Arrow type can carry."""
-    if form is None:
+    if hint is None:
         return True
-    if isinstance(form, str):
-        if form == "object":
+    if isinstance(hint, str):
+        if hint == "object":
             return _is_string(arrow_type)
-        return form in _MASKED and arrow_type == _MASKED[form][1]
-    if not isinstance(form, dict):
+        return hint in _MASKED and arrow_type == _MASKED[hint][1]
+    if not isinstance(hint, dict):
         return False
-    match form:
+    match hint:
         case {"string": [str(), "NA" | "nan"]}:
             return _is_string(arrow_type)
         case {"arrow": str()}:
-            wanted = type_of(form)
-            return wanted is not None and _same(wanted, arrow_type)
+            hinted = hinted_arrow_type(hint)
+            return hinted is not None and _same_column_type(hinted, arrow_type)
         case {"category": inner, "ordered": bool() | None}:
             return pa.types.is_dictionary(arrow_type) and fits(inner, arrow_type.value_type)
         case {"interval": inner, "closed": "left" | "right" | "both" | "neither" | None}:
-            edges = storage(arrow_type)
+            edges = storage_type_of(arrow_type)
             return (
                 pa.types.is_struct(edges)
                 and [field.name for field in edges] == ["left", "right"]
@@ -146,27 +146,28 @@ def fits(form: Json, arrow_type: pa.DataType) -> bool:
                 pa.types.is_struct(arrow_type)
                 and len(inner) == arrow_type.num_fields
                 and all(
-                    fits(part, field.type) for part, field in zip(inner, arrow_type, strict=True)
+                    fits(field_hint, field.type)
+                    for field_hint, field in zip(inner, arrow_type, strict=True)
                 )
             )
     return False
 
 
-def leaf_dtype(form: Json, default: Any) -> Any:
-    """Return the dtype of a flat column: the hinted one, or else the default."""
-    if form == "object":
+def leaf_dtype(hint: Json, default: Any) -> Any:
+    """Return the dtype of a column that is not nested: the hinted one, else the default."""
+    if hint == "object":
         return np.dtype(object)
-    if isinstance(form, str):
-        return _MASKED[form][0]
-    if isinstance(form, dict) and "string" in form:
-        return decode_string_dtype(form)
+    if isinstance(hint, str):
+        return _MASKED[hint][0]
+    if isinstance(hint, dict) and "string" in hint:
+        return decode_string_dtype(hint)
     return default
 
 
-def type_of(form: Json) -> pa.DataType | None:
+def hinted_arrow_type(hint: Json) -> pa.DataType | None:
     """Return the Arrow type in the hint of a ``pd.ArrowDtype``, None if it holds none."""
     try:
-        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(form["arrow"]))).field(0).type
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(hint["arrow"]))).field(0).type
     except (KeyError, ValueError, OSError):
         return None
 
@@ -177,7 +178,7 @@ def _same_string(left: pd.StringDtype, right: pd.StringDtype) -> bool:
 
 
 def _is_string(arrow_type: pa.DataType) -> bool:
-    # Null too: a string column without a single value may travel as one.
+    # Null too: a peer may send a string column without values as one.
     return any(
         check(arrow_type)
         for check in (
@@ -202,18 +203,21 @@ def _is_list(arrow_type: pa.DataType) -> bool:
     )
 
 
-def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
-    """Compare types, apart from what cuDF has one column type for."""
-    if is_interval_type(wanted):
-        return bool(storage(wanted).equals(storage(found)))
-    if _is_string(wanted) and not pa.types.is_null(wanted):
-        return _is_string(found) and not pa.types.is_null(found)
-    if pa.types.is_list(wanted):
-        return _is_list(found) and _same(wanted.value_type, found.value_type)
-    if pa.types.is_struct(wanted):
+def _same_column_type(hinted: pa.DataType, actual: pa.DataType) -> bool:
+    """Say whether two Arrow types are equal, or such that cuDF has one column type for both."""
+    if is_interval_type(hinted):
+        return bool(storage_type_of(hinted).equals(storage_type_of(actual)))
+    if _is_string(hinted) and not pa.types.is_null(hinted):
+        return _is_string(actual) and not pa.types.is_null(actual)
+    if pa.types.is_list(hinted):
+        return _is_list(actual) and _same_column_type(hinted.value_type, actual.value_type)
+    if pa.types.is_struct(hinted):
         return (
-            pa.types.is_struct(found)
-            and [field.name for field in wanted] == [field.name for field in found]
-            and all(_same(left.type, right.type) for left, right in zip(wanted, found, strict=True))
+            pa.types.is_struct(actual)
+            and [field.name for field in hinted] == [field.name for field in actual]
+            and all(
+                _same_column_type(left.type, right.type)
+                for left, right in zip(hinted, actual, strict=True)
+            )
         )
-    return bool(wanted.equals(found))
+    return bool(hinted.equals(actual))

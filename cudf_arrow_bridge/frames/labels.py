@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labels of columns and index levels as JSON, exactly and without pickle.
 
-A label is any hashable. The ones people use (strings, numbers, times, tuples, bytes, ...) have a
-typed JSON form. What has none travels beside the metadata, in ``objects``, as long as it stays in
-this process; a peer sees its ``str()``.
+A label is any hashable. Strings, numbers, times, tuples, bytes and other common types have a typed
+JSON form. Other labels are kept beside the metadata, in a list ``objects`` that stays in this
+process; other processes get their ``str()``.
 
-The labels of columns, a pandas Index, are described in two parts, so that a peer may drop or
-reorder columns without spoiling the rest: what concerns the whole Index on one side, one entry for
-each column on the other.
+The labels of all columns, a pandas Index, are encoded in two parts: what concerns the whole Index,
+and one entry for each column. A peer can so drop or reorder columns and keep the labels of others.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ __all__ = [
 ]
 
 Json = Any
-# Python's own UTC, which is not the zone of that name.
+# How datetime.UTC is encoded, which is not ZoneInfo("UTC").
 _UTC = "+00:00"
 
 
 def encode_label(label: Hashable, objects: list[Any]) -> Json:
     """Return a label's JSON form.
 
-    Strings, bools, ints and None stand for themselves; anything else is a one-entry object whose
-    key names the type. A label with no JSON form is appended to ``objects``.
+    Strings, bools, ints and None are encoded as themselves; anything else as an object with one
+    entry, whose key names the type. A label without a JSON form is appended to ``objects``.
     """
     # Exact types only: a subclass (an IntEnum, say) is not what its base class would decode to.
     if label is None or type(label) in (str, bool, int):
@@ -53,9 +52,9 @@ def encode_label(label: Hashable, objects: list[Any]) -> Json:
         return {"tuple": [encode_label(part, objects) for part in label]}
     encode = _ENCODERS.get(type(label))
     if encode is not None:
-        kind, value = encode(label)
+        tag, value = encode(label)
         if value is not None:
-            return {kind: value}
+            return {tag: value}
     objects.append(label)
     return {"object": [len(objects) - 1, str(label)]}
 
@@ -68,7 +67,7 @@ def decode_label(form: Json, objects: Sequence[Any] = ()) -> Hashable:
     form
         What :func:`encode_label` returned, after a trip through JSON.
     objects
-        The labels that have no JSON form. Without them the label is its string.
+        The labels without a JSON form; a label that is missing here is decoded as its string.
 
     Raises
     ------
@@ -79,16 +78,16 @@ def decode_label(form: Json, objects: Sequence[Any] = ()) -> Hashable:
         return form
     if not isinstance(form, dict) or len(form) != 1:
         raise ValueError(f"not a label: {form!r}")
-    ((kind, value),) = form.items()
-    if kind == "tuple":
+    ((tag, value),) = form.items()
+    if tag == "tuple":
         return tuple(decode_label(part, objects) for part in value)
-    if kind == "object":
+    if tag == "object":
         position, text = value
         return objects[position] if position < len(objects) else str(text)
-    if kind not in _DECODERS:
-        raise ValueError(f"not a kind of label: {kind!r}")
+    if tag not in _DECODERS:
+        raise ValueError(f"not a kind of label: {tag!r}")
     try:
-        return _DECODERS[kind](value)
+        return _DECODERS[tag](value)
     except (TypeError, ValueError, KeyError, ArithmeticError) as error:
         raise ValueError(f"not a label: {form!r}") from error
 
@@ -98,7 +97,7 @@ def _encode_timestamp(label: pd.Timestamp) -> tuple[str, Json]:
     if label.tz is None or label.tz is datetime.UTC:
         zone = None if label.tz is None else _UTC
     else:
-        # An offset of one's own, or a zone of another library, has no JSON form.
+        # Fixed offsets, and zones of other libraries, have no JSON form.
         zone = getattr(label.tz, "key", None) if type(label.tz) is zoneinfo.ZoneInfo else None
         if zone is None:
             return "timestamp", None
@@ -197,14 +196,14 @@ def decode_range(start: Json, stop: Json, step: Json) -> range:
     Raises
     ------
     ValueError
-        If that is no range, or one longer than any index.
+        If this is not a range, or one longer than any index.
     """
     if not all(type(number) is int for number in (start, stop, step)):
         raise ValueError(f"not a range: {[start, stop, step]}")
-    found = range(start, stop, step)
+    result = range(start, stop, step)
     if any(abs(number) >= 1 << 62 for number in (start, stop, step)):
-        raise ValueError(f"not the range of an index: {found}")
-    return found
+        raise ValueError(f"not the range of an index: {result}")
+    return result
 
 
 def stringify(label: Hashable) -> str:
@@ -225,11 +224,11 @@ def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str
     Parameters
     ----------
     name
-        The level's name, possibly None.
+        The name of the level, or None.
     position
-        The level's number.
+        The number of the level.
     taken
-        The field names that are in use already.
+        The field names that are already in use.
     """
     if name is not None and stringify(name) not in taken:
         return stringify(name)
@@ -239,13 +238,20 @@ def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str
 
 
 def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], list[Json]]:
-    """Describe the labels of columns.
+    """Encode the labels of columns.
+
+    Parameters
+    ----------
+    index
+        The labels.
+    objects
+        Labels without a JSON form are appended to it.
 
     Returns
     -------
     tuple
-        What concerns all of them, and an entry for each: its label, or for a MultiIndex its
-        position in each level (-1: missing).
+        What concerns the whole Index, and an entry for each label: the label, or for a MultiIndex
+        its code in each level (-1: missing).
     """
     names = [encode_label(name, objects) for name in index.names]
     if isinstance(index, pd.MultiIndex):
@@ -267,17 +273,26 @@ def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], 
 def decode_index(
     common: dict[str, Json], entries: Sequence[Json], objects: Sequence[Any] = ()
 ) -> pd.Index:
-    """Make the Index that :func:`encode_index` described, for some of its entries.
+    """Return the Index that :func:`encode_index` encoded, or a part of it.
+
+    Parameters
+    ----------
+    common
+        What concerns the whole Index.
+    entries
+        The entries of the labels to return.
+    objects
+        The labels without a JSON form.
 
     Raises
     ------
     ValueError
-        If the description contradicts itself.
+        If the parts do not fit one another.
     """
     names = [decode_label(name, objects) for name in common["names"]]
     if "levels" in common:
         levels = [
-            _flat(
+            _flat_index(
                 [decode_label(label, objects) for label in level["labels"]],
                 _decode_dtype(level["dtype"], objects),
                 None,
@@ -290,21 +305,21 @@ def decode_index(
     if "range" in common:
         step = common["range"]
         start = entries[0] if entries else 0
-        found = pd.RangeIndex(start, start + step * len(entries), step, name=name)
-        if list(found) == list(entries):
-            return found
+        labels = pd.RangeIndex(start, start + step * len(entries), step, name=name)
+        if list(labels) == list(entries):
+            return labels
         return pd.Index(list(entries), dtype="int64", name=name)
     labels = [decode_label(entry, objects) for entry in entries]
-    return _flat(labels, _decode_dtype(common["dtype"], objects), name)
+    return _flat_index(labels, _decode_dtype(common["dtype"], objects), name)
 
 
-def _flat(labels: list[Any], dtype: Any, name: Any) -> pd.Index:
-    # Filled one by one: NumPy would take an assigned list of tuples apart.
+def _flat_index(labels: list[Any], dtype: Any, name: Any) -> pd.Index:
+    # Set one by one: NumPy would make two dimensions of a list of tuples.
     values = np.empty(len(labels), dtype=object)
     for position, label in enumerate(labels):
         values[position] = label
-    flat = pd.Index(values, dtype=object, name=name, tupleize_cols=False)
-    return flat if dtype is None else flat.astype(dtype)
+    index = pd.Index(values, dtype=object, name=name, tupleize_cols=False)
+    return index if dtype is None else index.astype(dtype)
 
 
 def _encode_dtype(dtype: Any, objects: list[Any]) -> Json:
@@ -314,10 +329,10 @@ def _encode_dtype(dtype: Any, objects: list[Any]) -> Json:
         common, entries = encode_index(dtype.categories, objects)
         return {"categories": [common, entries], "ordered": bool(dtype.ordered)}
     try:
-        faithful = pd.api.types.pandas_dtype(str(dtype)) == dtype
+        is_exact = pd.api.types.pandas_dtype(str(dtype)) == dtype
     except (TypeError, NotImplementedError):
-        faithful = False
-    return str(dtype) if faithful else "object"
+        is_exact = False
+    return str(dtype) if is_exact else "object"
 
 
 def _decode_dtype(form: Json, objects: Sequence[Any]) -> Any:
@@ -335,6 +350,6 @@ def encode_string_dtype(dtype: pd.StringDtype) -> Json:
 
 
 def decode_string_dtype(form: Json) -> pd.StringDtype:
-    """Return the dtype of a JSON form."""
+    """Return the string dtype of a JSON form."""
     storage, missing = form["string"]
     return pd.StringDtype(storage, na_value=pd.NA if missing == "NA" else np.nan)

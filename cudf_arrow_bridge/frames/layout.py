@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a record batch is laid out as a frame: which fields are columns, which are the index.
+"""The layout of a frame as a record batch: which fields are columns, which are the index.
 
-The layout leaves in the schema's metadata, twice: under our own key, exact, and under ``pandas``,
-as pandas documents it. On the way in ours counts as far as it still fits the schema, field by
-field: a peer may have renamed, dropped, reordered or retyped what it describes.
+The schema's metadata holds the layout twice: exactly under our own key, and under ``pandas`` as
+pandas documents it. An import reads ours as far as it fits the schema, field by field: a peer may
+have renamed, dropped, reordered or retyped the fields.
 """
 
 from __future__ import annotations
@@ -27,17 +27,27 @@ from .labels import (
     encode_label,
 )
 
-__all__ = ["Index", "Kind", "Layout", "decode_field", "decode_schema", "encode_field"]
+__all__ = ["FrameLayout", "ObjectType", "RowIndex", "decode_field", "decode_schema", "encode_field"]
 
-Kind = Literal["frame", "series", "index"]
+ObjectType = Literal["frame", "series", "index"]
 _VERSION = 1
-# What reading metadata of the wrong shape may raise.
+# What reading damaged metadata may raise.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass
-class Index:
-    """The rows' index: a range, or levels that are fields of the schema."""
+class RowIndex:
+    """The index of the rows.
+
+    Attributes
+    ----------
+    names
+        The names of its levels.
+    range
+        The range of a RangeIndex, None for any other index.
+    levels
+        The positions of the fields that are its levels; empty for a RangeIndex.
+    """
 
     names: list[Hashable]
     range: range | None = None
@@ -45,72 +55,72 @@ class Index:
 
 
 @dataclass
-class Layout:
-    """What to make of the fields of a schema.
+class FrameLayout:
+    """What the fields of a schema are in a frame.
 
     Attributes
     ----------
-    kind
+    object_type
         What was exported: a frame, a series, or an index.
     columns
         The positions of the fields that are columns.
     labels
         Their labels.
     hints
-        A hint for the dtype of each field of the schema.
-    index
+        The hint for the dtype of each field of the schema.
+    row_index
         The index of the rows; None for the default one.
     attrs
         The frame's ``attrs``.
     """
 
-    kind: Kind
+    object_type: ObjectType
     columns: list[int]
     labels: pd.Index
     hints: list[Json]
-    index: Index | None = None
+    row_index: RowIndex | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
 
     def encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
         """Return the value of our key in a schema whose fields have these names.
 
-        Labels that JSON cannot carry are appended to ``objects``.
+        Labels without a JSON form are appended to ``objects``.
         """
         common, entries = encode_index(self.labels, objects)
-        form = {
+        document = {
             "version": _VERSION,
-            "kind": self.kind,
+            "kind": self.object_type,
             "fields": list(names),
             "columns": self.columns,
             "labels": common,
             "entries": entries,
             "hints": self.hints,
-            "index": _encode_rows(self.index, objects),
+            "index": _encode_row_index(self.row_index, objects),
         }
-        return json.dumps(form).encode()
+        return json.dumps(document).encode()
 
 
-def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> Layout:
+def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout:
     """Read the layout of a schema: from our key, else from ``pandas``, else from the names."""
     attrs = pandas_metadata.attributes(schema)
-    form = _load(schema.metadata)
-    if form is not None:
+    document = _load(schema.metadata)
+    if document is not None:
         try:
-            layout = _decode(form, schema, objects, attrs)
+            layout = _decode(document, schema, objects, attrs)
             if _distinct(layout.labels):
                 return layout
         except _DAMAGED:
-            # Damaged on the way; the metadata describes, it doesn't decide.
+            # A peer damaged the metadata, which is no reason to refuse the data.
             pass
-    labels, columns, rows = pandas_metadata.decode(schema)
+    labels, columns, row_index = pandas_metadata.decode(schema)
     if not _distinct(labels):
         labels = pd.Index([schema.names[position] for position in columns])
-    index = None if rows is None else Index(*rows)
-    return Layout("frame", columns, labels, [None] * len(schema), index, attrs)
+    index = None if row_index is None else RowIndex(*row_index)
+    return FrameLayout("frame", columns, labels, [None] * len(schema), index, attrs)
 
 
 def _distinct(labels: pd.Index) -> bool:
-    """Say whether cuDF, which keeps its columns in a dict, can label a frame so."""
+    """Say whether labels are distinct, as cuDF needs them: it keeps columns in a dict."""
     try:
         return len(dict.fromkeys(labels)) == len(labels)
     except TypeError:
@@ -118,29 +128,31 @@ def _distinct(labels: pd.Index) -> bool:
 
 
 def _decode(
-    form: dict[str, Json], schema: pa.Schema, objects: Sequence[Any], attrs: dict[str, Any]
-) -> Layout:
-    found = _match(form["fields"], schema.names)
-    entries = dict(zip(form["columns"], form["entries"], strict=True))
-    index, used = _decode_rows(form["index"], found, objects)
+    document: dict[str, Json], schema: pa.Schema, objects: Sequence[Any], attrs: dict[str, Any]
+) -> FrameLayout:
+    # For each field of the schema, its position when the metadata was written.
+    written = _match(document["fields"], schema.names)
+    entries = dict(zip(document["columns"], document["entries"], strict=True))
+    index, used = _decode_row_index(document["index"], written, objects)
     columns = [position for position in range(len(schema)) if position not in used]
-    hints = [None if origin is None else form["hints"][origin] for origin in found]
-    if all(found[position] in entries for position in columns):
-        known = [entries[found[position]] for position in columns]
-        labels = decode_index(form["labels"], known, objects)
+    hints = [None if position is None else document["hints"][position] for position in written]
+    if all(written[position] in entries for position in columns):
+        kept = [entries[written[position]] for position in columns]
+        labels = decode_index(document["labels"], kept, objects)
     else:
         labels = pd.Index(
             [
-                _label(form["labels"], entries[found[position]], objects)
-                if found[position] in entries
+                _label(document["labels"], entries[written[position]], objects)
+                if written[position] in entries
                 else schema.names[position]
                 for position in columns
             ],
             dtype=object,
             tupleize_cols=False,
         )
-    kind: Kind = form["kind"] if form["kind"] in ("frame", "series", "index") else "frame"
-    return Layout(kind, columns, labels, hints, index, attrs)
+    known = document["kind"] in ("frame", "series", "index")
+    object_type: ObjectType = document["kind"] if known else "frame"
+    return FrameLayout(object_type, columns, labels, hints, index, attrs)
 
 
 def _label(common: dict[str, Json], entry: Json, objects: Sequence[Any]) -> Hashable:
@@ -148,83 +160,117 @@ def _label(common: dict[str, Json], entry: Json, objects: Sequence[Any]) -> Hash
     return label  # type: ignore[no-any-return]
 
 
-def _match(stored: Sequence[str], names: Sequence[str]) -> list[int | None]:
-    """Return, for each field of a schema, the one it was when the metadata was written."""
-    if list(stored) == list(names):
+def _match(written: Sequence[str], names: Sequence[str]) -> list[int | None]:
+    """Match the fields of a schema by name to those that metadata was written for.
+
+    Parameters
+    ----------
+    written
+        The names of the fields when the metadata was written.
+    names
+        The names of the fields now.
+
+    Returns
+    -------
+    list
+        For each field its position in `written`, None where the name is not unique.
+    """
+    if list(written) == list(names):
         return list(range(len(names)))
-    once = {name: i for i, name in enumerate(stored) if stored.count(name) == 1}
-    return [once.get(name) if names.count(name) == 1 else None for name in names]
+    unique = {name: i for i, name in enumerate(written) if written.count(name) == 1}
+    return [unique.get(name) if names.count(name) == 1 else None for name in names]
 
 
-def _encode_rows(index: Index | None, objects: list[Any]) -> Json:
+def _encode_row_index(index: RowIndex | None, objects: list[Any]) -> Json:
     if index is None:
         return None
     names = [encode_label(name, objects) for name in index.names]
     if index.range is not None:
-        span = index.range
-        return {"names": names, "range": [span.start, span.stop, span.step]}
+        rows = index.range
+        return {"names": names, "range": [rows.start, rows.stop, rows.step]}
     return {"names": names, "levels": index.levels}
 
 
-def _decode_rows(
-    form: Json, found: Sequence[int | None], objects: Sequence[Any]
-) -> tuple[Index | None, set[int]]:
-    """Return the index and the positions of its fields; levels that are gone are left out."""
-    if form is None:
+def _decode_row_index(
+    document: Json, written: Sequence[int | None], objects: Sequence[Any]
+) -> tuple[RowIndex | None, set[int]]:
+    """Return the index and the positions of its fields, without levels that a peer dropped."""
+    if document is None:
         return None, set()
-    names = [decode_label(name, objects) for name in form["names"]]
-    if "range" in form:
-        return Index(names, range=decode_range(*form["range"])), set()
+    names = [decode_label(name, objects) for name in document["names"]]
+    if "range" in document:
+        return RowIndex(names, range=decode_range(*document["range"])), set()
     kept = [
-        (name, found.index(level))
-        for name, level in zip(names, form["levels"], strict=True)
-        if level in found
+        (name, written.index(level))
+        for name, level in zip(names, document["levels"], strict=True)
+        if level in written
     ]
     if not kept:
         return None, set()
     levels = [position for _, position in kept]
-    return Index([name for name, _ in kept], levels=levels), set(levels)
+    return RowIndex([name for name, _ in kept], levels=levels), set(levels)
 
 
 def encode_field(
-    kind: Kind, name: str, label: Hashable, hint: Json, rows: Index | None, objects: list[Any]
+    object_type: ObjectType,
+    name: str,
+    label: Hashable,
+    hint: Json,
+    row_index: RowIndex | None,
+    objects: list[Any],
 ) -> dict[bytes, bytes]:
-    """Return the metadata of an array's field; nothing when the field itself says all."""
-    itself = type(label) is str and label == name != ""
-    if hint is None and rows is None and (itself or label is None):
+    """Return the metadata of an array's field, empty if name and type of the field say all.
+
+    Parameters
+    ----------
+    object_type
+        What is exported.
+    name
+        The name of the field.
+    label
+        The name of the series or index.
+    hint
+        The hint for its dtype.
+    row_index
+        The index of its rows, None for the default one.
+    objects
+        A label without a JSON form is appended to it.
+    """
+    is_label = type(label) is str and label == name != ""
+    if hint is None and row_index is None and (is_label or label is None):
         return {}
-    form = {
+    document = {
         "version": _VERSION,
-        "kind": kind,
+        "kind": object_type,
         "field": name,
         "label": encode_label(label, objects),
         "hint": hint,
-        "index": _encode_rows(rows, objects),
+        "index": _encode_row_index(row_index, objects),
     }
-    return {BRIDGE_KEY: json.dumps(form).encode()}
+    return {BRIDGE_KEY: json.dumps(document).encode()}
 
 
 def decode_field(
     schema_field: pa.Field, objects: Sequence[Any] = ()
-) -> tuple[Hashable, Json, Index | None]:
+) -> tuple[Hashable, Json, RowIndex | None]:
     """Return an array's name, the hint for its dtype, and its index."""
-    form = _load(schema_field.metadata)
+    document = _load(schema_field.metadata)
     default = (schema_field.name or None, None, None)
-    if form is None:
+    if document is None:
         return default
     try:
-        rows, _ = _decode_rows(form["index"], (), objects)
-        renamed = form["field"] != schema_field.name
-        label = default[0] if renamed else decode_label(form["label"], objects)
-        return label, form["hint"], rows
+        row_index, _ = _decode_row_index(document["index"], (), objects)
+        renamed = document["field"] != schema_field.name
+        label = default[0] if renamed else decode_label(document["label"], objects)
+        return label, document["hint"], row_index
     except _DAMAGED:
         return default
 
 
 def _load(metadata: dict[bytes, bytes] | None) -> dict[str, Json] | None:
-    """Return the value of our key, None when there is none of a version we know."""
+    """Return the value of our key, None if it is missing, damaged, or of another version."""
     try:
-        form = json.loads((metadata or {})[BRIDGE_KEY])
+        document = json.loads((metadata or {})[BRIDGE_KEY])
     except (KeyError, RecursionError, ValueError):
         return None
-    return form if isinstance(form, dict) and form.get("version") == _VERSION else None
+    return document if isinstance(document, dict) and document.get("version") == _VERSION else None

@@ -36,7 +36,7 @@ _GENERATED = re.compile(r"__index_level_\d+__")
 def encode(
     labels: pd.Index,
     columns: Sequence[Json],
-    rows: Sequence[Json],
+    index_columns: Sequence[Json],
     attrs: dict[Any, Any],
 ) -> bytes:
     """Return the value of the ``pandas`` key.
@@ -47,8 +47,8 @@ def encode(
         The labels of the columns.
     columns
         What :func:`column_entry` returned for each column, then for each level of the index.
-    rows
-        The index: names of fields, or a range's description.
+    index_columns
+        The names of the fields that are the index, or the one result of :func:`range_entry`.
     attrs
         The frame's ``attrs``, left out unless JSON can carry them.
     """
@@ -56,8 +56,8 @@ def encode(
         json.dumps(attrs, allow_nan=False)
     except (TypeError, ValueError):
         attrs = {}
-    form = {
-        "index_columns": list(rows),
+    document = {
+        "index_columns": list(index_columns),
         "column_indexes": [
             _level_entry(level, name)
             for level, name in zip(_levels(labels), labels.names, strict=True)
@@ -67,24 +67,34 @@ def encode(
         "creator": {"library": "cudf-arrow-bridge"},
         "pandas_version": pd.__version__,
     }
-    return json.dumps(form).encode()
+    return json.dumps(document).encode()
 
 
 def column_entry(
-    name: Hashable, field: str, kind: str, numpy_type: str, metadata: Json
+    name: Hashable, field: str, pandas_name: str, numpy_type: str, metadata: Json
 ) -> dict[str, Json]:
-    """Describe a column or an index level."""
+    """Return the entry of a column or of a level of the index.
+
+    Parameters
+    ----------
+    name
+        The label.
+    field
+        The name of the Arrow field.
+    pandas_name, numpy_type, metadata
+        What :func:`pandas_type` returned.
+    """
     return {
         "name": name,
         "field_name": field,
-        "pandas_type": kind,
+        "pandas_type": pandas_name,
         "numpy_type": numpy_type,
         "metadata": metadata,
     }
 
 
 def range_entry(index: range, name: Hashable) -> dict[str, Json]:
-    """Describe a range index."""
+    """Return the entry of a range index."""
     return {
         "kind": "range",
         "name": _json_name(name),
@@ -95,7 +105,7 @@ def range_entry(index: range, name: Hashable) -> dict[str, Json]:
 
 
 def _json_name(name: Hashable) -> Json:
-    """Return a name as pyarrow writes it: as it is where JSON has its type, else as a string."""
+    """Return a name as pyarrow writes it: None, bools and ints unchanged, else a string."""
     if name is None or type(name) in (bool, int):
         return name
     return stringify(name)
@@ -104,9 +114,9 @@ def _json_name(name: Hashable) -> Json:
 def column_names(labels: pd.Index) -> list[Json]:
     """Return the labels of columns as the ``name`` of their entries.
 
-    pyarrow makes labels of these again, by the type of the whole index. A bool stays one, because
-    any string converts to True. In the tuples of a MultiIndex, which are read as Python literals,
-    what is missing is None, the one such literal, and a part is what its level holds.
+    pyarrow reads them as labels again, by the dtype of the whole index. Bools are not written as
+    strings, since any string converts to True. Tuples of a MultiIndex are read as Python literals:
+    missing parts are written as None, the only such literal, for example ``"('a', None)"``.
     """
     if not isinstance(labels, pd.MultiIndex):
         return [
@@ -129,15 +139,14 @@ def _levels(labels: pd.Index) -> list[pd.Index]:
 
 
 def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
-    kind, numpy_type, metadata = _level_type(level)
-    return column_entry(_json_name(name), _json_name(name), kind, numpy_type, metadata)
+    return column_entry(_json_name(name), _json_name(name), *_level_type(level))
 
 
 def _level_type(level: pd.Index) -> tuple[str, str, Json]:
-    """Return pandas_type, numpy_type and metadata such that pyarrow can convert the strings."""
+    """Return ``pandas_type``, ``numpy_type`` and ``metadata`` by which pyarrow reads the labels."""
     dtype = level.dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _zoned(dtype)
+        return _timezone_type(dtype)
     if getattr(dtype, "kind", "O") in "biufmM" and not isinstance(dtype, pd.ArrowDtype):
         numpy_type = getattr(dtype, "numpy_dtype", dtype)
         if not pd.api.types.is_extension_array_dtype(dtype) or not level.hasnans:
@@ -158,27 +167,27 @@ def pandas_type(dtype: Any) -> tuple[str, str, Json]:
         metadata = {"num_categories": len(dtype.categories), "ordered": bool(dtype.ordered)}
         return "categorical", str(codes), metadata
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _zoned(dtype)
+        return _timezone_type(dtype)
     if isinstance(dtype, np.dtype):
-        return _plain(dtype)
-    kind, metadata = _kind(dtype)
-    return kind, _numpy_type(dtype), metadata
+        return _numpy_dtype_type(dtype)
+    pandas_name, metadata = _pandas_name(dtype)
+    return pandas_name, _numpy_type(dtype), metadata
 
 
-def _zoned(dtype: pd.DatetimeTZDtype) -> tuple[str, str, Json]:
+def _timezone_type(dtype: pd.DatetimeTZDtype) -> tuple[str, str, Json]:
     return "datetimetz", f"datetime64[{dtype.unit}]", {"timezone": str(dtype.tz)}
 
 
 @cache
-def _plain(dtype: np.dtype[Any]) -> tuple[str, str, Json]:
-    # Most columns are of these few; NumPy takes its time to name a dtype.
+def _numpy_dtype_type(dtype: np.dtype[Any]) -> tuple[str, str, Json]:
+    # Cached: NumPy takes long to name a dtype, and most columns have one of a few.
     if dtype.kind == "O":
         return "unicode", "object", None
-    kind = {"M": "datetime", "m": "timedelta"}.get(dtype.kind)
-    return kind or str(dtype), str(dtype), None
+    pandas_name = {"M": "datetime", "m": "timedelta"}.get(dtype.kind, str(dtype))
+    return pandas_name, str(dtype), None
 
 
-def _kind(dtype: Any) -> tuple[str, Json]:
+def _pandas_name(dtype: Any) -> tuple[str, Json]:
     if (element := element_dtype(dtype)) is not None:
         return f"list[{pandas_type(element[1])[0]}]", None
     if field_dtypes(dtype) is not None or interval_dtype(dtype) is not None:
@@ -187,13 +196,13 @@ def _kind(dtype: Any) -> tuple[str, Json]:
     if hasattr(decimal, "precision"):
         return "decimal", {"precision": int(decimal.precision), "scale": int(decimal.scale)}
     if isinstance(dtype, pd.ArrowDtype):
-        return _arrow_kind(dtype.pyarrow_dtype)
+        return _pandas_name_of_arrow(dtype.pyarrow_dtype)
     if isinstance(dtype, pd.StringDtype):
         return "unicode", None
     return str(dtype.numpy_dtype), None
 
 
-def _arrow_kind(arrow_type: pa.DataType) -> tuple[str, Json]:
+def _pandas_name_of_arrow(arrow_type: pa.DataType) -> tuple[str, Json]:
     if pa.types.is_timestamp(arrow_type):
         zone = arrow_type.tz
         return ("datetime", None) if zone is None else ("datetimetz", {"timezone": zone})
@@ -205,22 +214,22 @@ def _arrow_kind(arrow_type: pa.DataType) -> tuple[str, Json]:
 
 
 def _numpy_type(dtype: Any) -> str:
-    """Return a dtype's string if pandas would know it by that, else ``object``."""
+    """Return the string by which pandas finds a dtype again, ``object`` if there is none."""
     if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
         return "string" if dtype.storage == "pyarrow" else f"string[{dtype.storage}]"
     try:
         known = pd.api.types.pandas_dtype(str(dtype))
     except (TypeError, ValueError, NotImplementedError):
         return "object"
-    # pandas can say an interval only where the Arrow field says so too.
+    # pandas takes an interval only if the Arrow field has its extension type.
     return "object" if isinstance(known, pd.IntervalDtype) else str(known)
 
 
 def attributes(schema: pa.Schema) -> dict[str, Any]:
     """Return the ``attrs`` that a schema's pandas metadata carries."""
-    form = _load(schema)
-    found = form.get("attributes") if form else None
-    return found if isinstance(found, dict) else {}
+    document = _load(schema)
+    attrs = document.get("attributes") if document else None
+    return attrs if isinstance(attrs, dict) else {}
 
 
 def decode(
@@ -234,30 +243,30 @@ def decode(
         The labels of the columns, the positions of the columns, and the index: the names of its
         levels with either a range or the positions of its fields. None is the default index.
     """
-    plain = pd.Index(schema.names, dtype="str" if schema.names else object)
-    everything = list(range(len(schema)))
-    form = _load(schema)
-    if form is None:
-        return plain, everything, None
+    default = pd.Index(schema.names, dtype="str" if schema.names else object)
+    positions = list(range(len(schema)))
+    document = _load(schema)
+    if document is None:
+        return default, positions, None
     try:
-        entries = {entry["field_name"]: entry for entry in form["columns"]}
-        rows = _rows(form["index_columns"], entries, schema.names)
-        used = [] if rows is None else rows[2]
-        columns = [position for position in everything if position not in used]
+        entries = {entry["field_name"]: entry for entry in document["columns"]}
+        row_index = _row_index(document["index_columns"], entries, schema.names)
+        used = [] if row_index is None else row_index[2]
+        columns = [position for position in positions if position not in used]
         names = [schema.names[position] for position in columns]
-        return _labels(form, entries, names), columns, rows
+        return _labels(document, entries, names), columns, row_index
     except Exception:
-        # Whatever a peer wrote there, and pyarrow made of it: the names still stand.
-        return plain, everything, None
+        # A peer wrote metadata that pyarrow cannot read; the names of the fields remain.
+        return default, positions, None
 
 
-def _rows(
+def _row_index(
     descriptors: Sequence[Json], entries: dict[str, Json], names: Sequence[str]
 ) -> tuple[list[Hashable], range | None, list[int]] | None:
     if descriptors and isinstance(descriptors[0], dict):
-        (found,) = descriptors
-        span = decode_range(found["start"], found["stop"], found["step"])
-        return [_hashable(found["name"])], span, []
+        (entry,) = descriptors
+        rows = decode_range(entry["start"], entry["stop"], entry["step"])
+        return [_hashable(entry["name"])], rows, []
     kept = [name for name in descriptors if names.count(name) == 1]
     if not kept:
         return None
@@ -272,10 +281,13 @@ def _hashable(name: Json) -> Hashable:
     return str(name) if isinstance(name, list | dict) else name
 
 
-def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
-    """Let pyarrow make the labels, of a table without rows and without types of interest."""
-    described = {
-        **form,
+def _labels(document: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
+    """Return the labels that pyarrow makes of the metadata.
+
+    It makes them of an empty table, whose columns can have any type.
+    """
+    labels_only = {
+        **document,
         "index_columns": [],
         "columns": [
             {**entries[name], "numpy_type": "int8", "pandas_type": "int8"}
@@ -284,13 +296,13 @@ def _labels(form: dict[str, Json], entries: dict[str, Json], names: Sequence[str
         ],
     }
     fields = [pa.field(name, pa.int8()) for name in names]
-    schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(described).encode()})
+    schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(labels_only).encode()})
     return schema.empty_table().to_pandas().columns
 
 
 def _load(schema: pa.Schema) -> dict[str, Json] | None:
     try:
-        form = json.loads((schema.metadata or {})[PANDAS_KEY])
+        document = json.loads((schema.metadata or {})[PANDAS_KEY])
     except (KeyError, RecursionError, ValueError):
         return None
-    return form if isinstance(form, dict) else None
+    return document if isinstance(document, dict) else None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays, streams and tensors of others on their way in: to columns, and to what is asked for."""
+"""Imports: from arrays, streams and tensors of other libraries to columns and frames."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many arrays of one schema as one: joined by libcudf on the GPU, by pyarrow without one."""
+"""Arrays of one schema as one: concatenated by libcudf on the GPU, by pyarrow without one."""
 
 from __future__ import annotations
 
@@ -11,106 +11,111 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.schema import Schema
+from ..arrow.export_input import ExportInput, export
 from ..arrow.options import ExportOptions, Kind
-from ..arrow.parts import export, parts_of_column
 from ..arrow.schemas import empty
-from ..arrow.sources import open_source
-from ..cuda.residency import Place, has_gpu
+from ..arrow.sources import open_array
+from ..cuda.residency import ComputeLocation, has_gpu
 from ..frames import convert
-from .importer import Brought, Importer
+from .importer import ImportedColumns, Importer
 
 __all__ = ["MAX_ROWS", "concatenate"]
 
-#: What `cudf::size_type` counts to.
+#: The largest `cudf::size_type`.
 MAX_ROWS = (1 << 31) - 1
 
 _INT32 = plc.DataType(plc.TypeId.INT32)
 
 
 def concatenate(
-    arrays: Sequence[object], schema: Schema, kind: Kind, importer: Importer
-) -> Brought:
+    capsules: Sequence[object], schema: Schema, kind: Kind, importer: Importer
+) -> ImportedColumns:
     """Import the arrays in capsules as the columns of one table, or as one column.
 
-    A single array is adopted as it is; no array at all makes no rows of the schema. Each column is
-    joined in one pass.
+    A single array is adopted without a copy. Without any array, the result has no rows. Each column
+    is concatenated in one pass.
 
     Raises
     ------
     OverflowError
-        If what they hold together does not fit into one column.
+        If the result does not fit into one column.
     """
-    bring = importer.bringer(schema, kind)
-    brought = [bring(array) for array in arrays or [open_source(empty(schema)).array_capsule]]
-    if len(brought) == 1:
-        return brought[0]
-    join = _join_on_gpu if has_gpu() else _join_on_host
-    together = zip(*(columns for columns, _ in brought), strict=True)
-    columns = [join(parts, importer) for parts in together]
-    return columns, sum(num_rows for _, num_rows in brought)
+    import_array = importer.array_importer(schema, kind)
+    capsules = capsules or [open_array(empty(schema)).array_capsule]
+    imported = [import_array(capsule) for capsule in capsules]
+    if len(imported) == 1:
+        return imported[0]
+    concatenate_columns = _concatenate_on_gpu if has_gpu() else _concatenate_on_host
+    columns_by_position = zip(*(columns for columns, _ in imported), strict=True)
+    result = [concatenate_columns(columns, importer) for columns in columns_by_position]
+    return result, sum(num_rows for _, num_rows in imported)
 
 
-def _join_on_gpu(parts: Sequence[plc.Column], importer: Importer) -> plc.Column:
-    if parts[0].type().id() == plc.TypeId.DICTIONARY32:
-        return _join_dictionaries(parts, importer.streams.use, importer.mr)
-    return plc.concatenate.concatenate(list(parts), importer.streams.use, importer.mr)
+def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
+    stream = importer.streams.computing
+    if columns[0].type().id() == plc.TypeId.DICTIONARY32:
+        return _concatenate_dictionaries(columns, stream, importer.mr)
+    return plc.concatenate.concatenate(list(columns), stream, importer.mr)
 
 
-def _join_on_host(parts: Sequence[plc.Column], importer: Importer) -> plc.Column:
-    how = ExportOptions(importer.streams.use)
-    arrays = [pa.array(export(parts_of_column(part), how)) for part in parts]
+def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
+    options = ExportOptions(importer.streams.computing)
+    arrays = [pa.array(export(ExportInput.of_column(column), options)) for column in columns]
     try:
-        joined = pa.concat_arrays(arrays)
+        array = pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:
         raise OverflowError(f"{error}: import the stream with concat=False") from error
-    (column,), _ = importer.bring(open_source(joined), "column")
-    return column
+    (result,), _ = importer.import_array(open_array(array), "column")
+    return result
 
 
-def _join_dictionaries(parts: Sequence[plc.Column], stream: Any, mr: Any) -> plc.Column:
-    """Concatenate dictionary columns in device memory, with the order of their values kept.
+def _concatenate_dictionaries(columns: Sequence[plc.Column], stream: Any, mr: Any) -> plc.Column:
+    """Concatenate dictionary columns in device memory, and keep the order of their values.
 
-    libcudf's own concatenation takes 32-bit indices alone and leaves the values in the order of a
-    hash table (dictionary/detail/concatenate.cu, 26.10), which ordered categories cannot have.
-    Where all share one dictionary, so does the result; else its values stand in the order of their
-    first occurrence, as cuDF joins categories.
+    libcudf's own concatenation takes 32-bit indices only and leaves the values in the order of a
+    hash table (dictionary/detail/concatenate.cu, 26.10), which breaks ordered categories. Columns
+    that share one dictionary keep it; else the values are in the order of their first occurrence,
+    as when cuDF concatenates categories.
     """
-    place = Place(False, stream)
-    codes = [plc.unary.cast(convert.codes_of(part), _INT32, stream) for part in parts]
-    dictionaries = [part.children()[1] for part in parts]
+    location = ComputeLocation(False, stream)
+    codes = [plc.unary.cast(convert.codes_of(column), _INT32, stream) for column in columns]
+    dictionaries = [column.children()[1] for column in columns]
     values = dictionaries[0]
     if not all(_identity(other) == _identity(values) for other in dictionaries):
-        values, positions = _distinct(dictionaries, stream, mr)
+        values, new_codes = _distinct_values(dictionaries, stream, mr)
+        # Each old code is an index into the new codes of its dictionary.
         codes = [
-            convert.decode(part, mapped, place)
-            for part, mapped in zip(codes, positions, strict=True)
+            convert.decode(old, new, location) for old, new in zip(codes, new_codes, strict=True)
         ]
-    joined = plc.concatenate.concatenate(codes, stream, mr)
+    all_codes = plc.concatenate.concatenate(codes, stream, mr)
     return plc.Column(
         plc.DataType(plc.TypeId.DICTIONARY32),
-        joined.size(),
+        all_codes.size(),
         None,
-        joined.null_mask(),
-        joined.null_count(),
+        all_codes.null_mask(),
+        all_codes.null_count(),
         0,
-        [joined.with_mask(None, 0), values],
+        [all_codes.with_mask(None, 0), values],
     )
 
 
 def _identity(column: plc.Column) -> tuple[Any, ...]:
-    """Return what two columns over the very same memory have in common."""
-    memory = [span and span.ptr for span in (column.data(), column.null_mask())]
-    below = [_identity(child) for child in column.children()]
-    return column.type().id(), column.size(), column.offset(), *memory, *below
+    """Return a key that is equal for two columns over the same memory."""
+    addresses = [span and span.ptr for span in (column.data(), column.null_mask())]
+    children = [_identity(child) for child in column.children()]
+    return column.type().id(), column.size(), column.offset(), *addresses, *children
 
 
-def _distinct(
+def _distinct_values(
     dictionaries: Sequence[plc.Column], stream: Any, mr: Any
 ) -> tuple[plc.Column, list[plc.Column]]:
-    """Return the distinct values, and for each dictionary where its values stand among them."""
-    everything = plc.Table([plc.concatenate.concatenate(list(dictionaries), stream, mr)])
+    """Return the distinct values, and for each dictionary the positions of its values among them.
+
+    For example, b, a and a, c give the values b, a, c and the positions 0, 1 and 1, 2.
+    """
+    all_values = plc.Table([plc.concatenate.concatenate(list(dictionaries), stream, mr)])
     values = plc.stream_compaction.stable_distinct(
-        everything,
+        all_values,
         [0],
         plc.stream_compaction.DuplicateKeepOption.KEEP_FIRST,
         plc.types.NullEquality.EQUAL,
@@ -118,12 +123,12 @@ def _distinct(
         stream,
         mr,
     )
-    left, right = plc.join.left_join(everything, values, plc.types.NullEquality.EQUAL, stream, mr)
+    left, right = plc.join.left_join(all_values, values, plc.types.NullEquality.EQUAL, stream, mr)
     zero = plc.Scalar.from_py(0, _INT32, stream)
-    blank = plc.Column.from_scalar(zero, everything.num_rows(), stream)
-    # A join tells pairs in any order.
+    zeros = plc.Column.from_scalar(zero, all_values.num_rows(), stream)
+    # The join gives its pairs of rows in any order; the scatter sorts them by the left row.
     (positions,) = plc.copying.scatter(
-        plc.Table([right]), left, plc.Table([blank]), stream, mr
+        plc.Table([right]), left, plc.Table([zeros]), stream, mr
     ).columns()
     ends = [0]
     for dictionary in dictionaries:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two steps of every import: arrays to columns, columns to what the caller wants."""
+"""The two steps of every import: arrays to columns, and columns to the object asked for."""
 
 from __future__ import annotations
 
@@ -14,20 +14,32 @@ from .._core.import_ import ArrayImporter
 from .._core.schema import Schema
 from ..arrow.options import ImportOptions, Kind
 from ..arrow.schemas import as_field, as_schema
-from ..arrow.sources import Source
+from ..arrow.sources import SourceArray
 from ..cuda.ordering import ImportStreams
 
-__all__ = ["Brought", "Importer"]
+__all__ = ["ImportedColumns", "Importer"]
 
 #: Columns, and their number of rows.
-Brought = tuple[list[plc.Column], int]
+ImportedColumns = tuple[list[plc.Column], int]
 
-#: Makes the result of columns, their number of rows, and `Source.first_row`.
+#: Makes the result from columns, their number of rows, and `SourceArray.first_row`.
 Assembler = Callable[[list[plc.Column], int, int | None], Any]
 
 
 class Importer:
-    """What an import was called with; see `from_arrow_device`."""
+    """An import with the arguments of `from_arrow_device`.
+
+    Parameters
+    ----------
+    stream
+        The stream that will use the data.
+    mr
+        The memory resource of converted buffers; None for rmm's current one.
+    to
+        What to make, "cudf" or "pylibcudf".
+    options
+        What to copy, check and sanitize.
+    """
 
     def __init__(self, stream: Any, mr: Any, to: str, options: ImportOptions) -> None:
         self.streams = ImportStreams.of(stream, to)
@@ -35,62 +47,64 @@ class Importer:
         self._to = to
         self._options = replace(options, reader=self.streams.reader)
 
-    def bring(self, source: Source, kind: Kind) -> Brought:
-        """Import an array: the columns of a table or the one column, and the number of rows."""
-        arrival = self.streams.arrival
-        brought = (
-            source.import_table(arrival, self.mr, self._options)
+    def import_array(self, source: SourceArray, kind: Kind) -> ImportedColumns:
+        """Import an array as the columns of a table, or as one column."""
+        stream = self.streams.importing
+        imported = (
+            source.import_table(stream, self.mr, self._options)
             if kind == "table"
-            else _one(source.import_column(arrival, self.mr, self._options))
+            else _one_column(source.import_column(stream, self.mr, self._options))
         )
-        self.streams.arrived()
-        return brought
+        self.streams.compute_after_import()
+        return imported
 
-    def bringer(self, schema: Schema, kind: Kind) -> Callable[[object], Brought]:
-        """Return a function that does so for the capsules of arrays of one schema."""
-        importer = ArrayImporter(self.streams.arrival, self.mr, self._options, schema)
+    def array_importer(self, schema: Schema, kind: Kind) -> Callable[[object], ImportedColumns]:
+        """Return a function that imports arrays of one schema, given by their capsules."""
+        importer = ArrayImporter(self.streams.importing, self.mr, self._options, schema)
 
-        def bring(array: object) -> Brought:
-            brought = (
-                importer.import_table(array)
+        def import_array(capsule: object) -> ImportedColumns:
+            imported = (
+                importer.import_table(capsule)
                 if kind == "table"
-                else _one(importer.import_column(array))
+                else _one_column(importer.import_column(capsule))
             )
-            self.streams.arrived()
-            return brought
+            self.streams.compute_after_import()
+            return imported
 
-        return bring
+        return import_array
 
     def assembler(self, schema: Any, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
-        """Return a function that makes the result, for any number of arrays of one schema.
+        """Return a function that makes the result from the columns of any array of one schema.
 
         Parameters
         ----------
         schema
             Anything with ``__arrow_c_schema__``, or a capsule.
-        kind, labels
-            Of the arrays.
+        kind
+            Whether the arrays are tables or columns.
+        labels
+            Labels without a JSON form, of arrays that this process exported.
         """
         if self._to == "pylibcudf":
             return _table if kind == "table" else _column
-        # cuDF takes a second to import, which those who want none of its frames are spared.
+        # Importing cuDF takes a second, which callers that want no frames are spared.
         from ..frames.assemble import frame_assembler, series_assembler
 
-        make: Assembler = (
-            frame_assembler(as_schema(schema), labels, self.streams.use)
+        assemble_on_stream: Assembler = (
+            frame_assembler(as_schema(schema), labels, self.streams.computing)
             if kind == "table"
-            else series_assembler(as_field(schema), labels, self.streams.use)
+            else series_assembler(as_field(schema), labels, self.streams.computing)
         )
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            made = make(columns, num_rows, first_row)
-            self.streams.made()
-            return made
+            result = assemble_on_stream(columns, num_rows, first_row)
+            self.streams.import_after_compute()
+            return result
 
         return assemble
 
 
-def _one(column: plc.Column) -> Brought:
+def _one_column(column: plc.Column) -> ImportedColumns:
     return [column], column.size()
 
 

@@ -7,47 +7,46 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core.capsules import length_of
-from ..arrow.incoming_stream import IncomingStream
 from ..arrow.options import Kind
+from ..arrow.source_streams import SourceStream
 from .concatenate import MAX_ROWS, concatenate
 from .importer import Importer
 
-__all__ = ["import_batches", "import_whole"]
-
-Imported = Any
+__all__ = ["import_batches", "import_concatenated"]
 
 
-def import_batches(source: IncomingStream, kind: Kind, importer: Importer) -> Iterator[Imported]:
+def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iterator[Any]:
     """Import each array of a stream when it is asked for; see `from_arrow_device_stream`."""
     try:
-        bring = importer.bringer(source.schema, kind)
-        assemble = importer.assembler(source.schema, kind, source.labels)
+        import_array = importer.array_importer(stream.schema, kind)
+        assemble = importer.assembler(stream.schema, kind, stream.labels)
         first_row = 0
-        for array in source.arrays:
-            columns, num_rows = bring(array)
-            del array
+        for capsule in stream.arrays:
+            columns, num_rows = import_array(capsule)
+            # A suspended generator must not keep memory alive that the caller has dropped.
+            del capsule
             yield assemble(columns, num_rows, first_row)
             del columns
             first_row += num_rows
     finally:
-        source.release()
+        stream.release()
 
 
-def import_whole(source: IncomingStream, wanted: Kind | None, importer: Importer) -> Imported:
+def import_concatenated(stream: SourceStream, requested: Kind | None, importer: Importer) -> Any:
     """Import all arrays of a stream as one object; see `from_arrow_device_stream`."""
-    kind = source.kind(wanted)
-    arrays: list[object] = []
+    kind = stream.kind(requested)
+    capsules: list[object] = []
     num_rows = 0
     try:
-        for array in source.arrays:
-            num_rows += length_of(array)
+        for capsule in stream.arrays:
+            num_rows += length_of(capsule)
             if num_rows > MAX_ROWS:
                 raise OverflowError(
                     f"a stream of more than {MAX_ROWS:,} rows found, no more than a cuDF column "
                     "holds expected: import it as several frames with concat=False"
                 )
-            arrays.append(array)
+            capsules.append(capsule)
     finally:
-        source.release()
-    assemble = importer.assembler(source.schema, kind, source.labels)
-    return assemble(*concatenate(arrays, source.schema, kind, importer), None)
+        stream.release()
+    assemble = importer.assembler(stream.schema, kind, stream.labels)
+    return assemble(*concatenate(capsules, stream.schema, kind, importer), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owners written in Python, let go by whoever comes last: native threads, the exit, a fork."""
+"""Owners written in Python, released last by native threads, at exit, or after a fork."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_native_thread_releases_schemas(library):
 
 
 def test_a_native_thread_releases_through_two_borders(library):
-    """Our release takes the GIL for our owner, whose end calls a release written in Python."""
+    """Our release takes the GIL to drop the owner, which calls a release written in Python."""
     producers = [Producer(STRUCT) for _ in range(THREADS)]
     taken = []
     for producer in producers:
@@ -128,7 +128,7 @@ def run(body, *arguments):
     return done.stdout
 
 
-#: What is still alive when the interpreter goes, beside an export and an import.
+#: What is alive when the interpreter shuts down, beside an export and an import.
 AT_EXIT = {
     "nothing else": "",
     "a producer written in Python": """

@@ -9,18 +9,18 @@ import pytest
 from cudf_arrow_bridge.arrow import display
 
 
-class Kind(IntEnum):
+class DeviceType(IntEnum):
     CPU = 1
     CUDA = 2
 
 
 @dataclass
-class Buffer:
+class FakeBuffer:
     zero_copy: bool = True
 
 
 @dataclass
-class Fake:
+class FakeArray:
     """Shaped like a device array."""
 
     schema: object
@@ -28,8 +28,8 @@ class Fake:
     null_count: int = 0
     nbytes: int = 24
     children: list = field(default_factory=list)
-    own: list = field(default_factory=lambda: [Buffer()])
-    device_type: Kind = Kind.CPU
+    own: list = field(default_factory=lambda: [FakeBuffer()])
+    device_type: DeviceType = DeviceType.CPU
     device_id: int = -1
     is_released: bool = False
 
@@ -40,22 +40,24 @@ class Fake:
         return self.own + [b for child in self.children for b in child.buffers()]
 
 
-def column(name, kind=None, **more):
-    return Fake(pa.field(name, kind or pa.int64()), **more)
+def column(name, arrow_type=None, **more):
+    return FakeArray(pa.field(name, arrow_type or pa.int64()), **more)
 
 
 def table(*columns, **more):
-    return Fake(pa.schema([c.schema for c in columns]), children=list(columns), **more)
+    return FakeArray(pa.schema([c.schema for c in columns]), children=list(columns), **more)
 
 
 def test_a_table():
     shown = display.text(
         table(
             column("id"),
-            column("flag", pa.bool_(), null_count=1, nbytes=1, own=[Buffer(), Buffer(False)]),
+            column(
+                "flag", pa.bool_(), null_count=1, nbytes=1, own=[FakeBuffer(), FakeBuffer(False)]
+            ),
             column("city", pa.dictionary(pa.int8(), pa.string(), ordered=True), null_count=-1),
             nbytes=12_345,
-            device_type=Kind.CUDA,
+            device_type=DeviceType.CUDA,
             device_id=1,
         )
     ).splitlines()
@@ -102,14 +104,14 @@ def test_long_tables_are_cut(show, columns, note):
 
 def test_long_columns_are_cut():
     children = [column(f"c{i}") for i in range(50)]
-    kind = pa.struct([child.schema for child in children])
-    shown = display.text(column("s", kind, children=children)).splitlines()
+    arrow_type = pa.struct([child.schema for child in children])
+    shown = display.text(column("s", arrow_type, children=children)).splitlines()
     assert shown[-1].strip() == "..."
     assert len(shown) <= 22
 
 
 def test_only_what_is_shown_is_asked_for():
-    class Untouchable(Fake):
+    class Untouchable(FakeArray):
         def buffers(self):
             raise AssertionError("off the screen")
 
@@ -152,8 +154,8 @@ class Parser(HTMLParser):
 )
 def test_names_are_escaped_in_html(name):
     parser = Parser()
-    kind = pa.struct([(name, pa.int8())])
-    parser.feed(display.html(table(column(name, kind, children=[column(name)]))))
+    arrow_type = pa.struct([(name, pa.int8())])
+    parser.feed(display.html(table(column(name, arrow_type, children=[column(name)]))))
     assert set(parser.tags) == {"div", "b", "table", "thead", "tbody", "tr", "th", "td"}
     assert parser.data.count(name) == 2
 

@@ -26,8 +26,8 @@ def test_json(capsys):
     assert [c["name"] for c in document["columns"]] == schema.names
     for column, field in zip(document["columns"], schema, strict=True):
         assert column["arrow_type"] == str(field.type)
-        fate = describe(field.type)
-        assert (column["cudf_type"], column["crossing"]) == (fate.cudf_type, fate.how)
+        crossing = describe(field.type)
+        assert (column["cudf_type"], column["crossing"]) == (crossing.cudf_type, crossing.support)
 
 
 def test_table(capsys):

@@ -186,7 +186,7 @@ def test_nothing_supported(stuff, tmp_path, capsys):
 
 @pytest.fixture
 def tampered(monkeypatch):
-    """Let the bridge's import see another table than the one that it is given."""
+    """Make the bridge import another table than the one that it is given."""
     genuine = cudf_arrow_bridge.from_arrow_device
 
     def tamper(change):

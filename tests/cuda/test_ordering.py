@@ -14,7 +14,7 @@ from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, resolve_stream, stream_h
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
 
 BATCH = pa.record_batch({"a": [1, 2], "day": pa.array([0, 1], pa.date32())})
-#: A stream of the caller's, as a handle.
+#: The handle of a stream of the caller.
 OTHER = 0x5150
 
 

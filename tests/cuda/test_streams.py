@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.arrow.tensor_protocols import _consumer
+from cudf_arrow_bridge.arrow.tensor_protocols import _consumer_handle
 from cudf_arrow_bridge.cuda.streams import stream_handle
 from testing.peers.arrays import assert_same, column_from, read
 
@@ -52,7 +52,7 @@ def test_handles(stream, handle):
 
 @pytest.mark.parametrize(("value", "handle"), [("1", 2), ("0", 0)])
 def test_none_is_cudfs_default_stream(value, handle):
-    """As cuDF chose it when it was loaded."""
+    """cuDF's default stream, chosen when it is loaded."""
     show = (
         "from cudf_arrow_bridge.cuda.streams import *; print(stream_handle(None), stream_handle(0))"
     )
@@ -96,7 +96,7 @@ def test_host_memory_crosses_on_any_stream(stream, handle):
 )
 def test_streams_of_consumers_as_dlpack_counts_them(stream, handle):
     """-1 orders nothing; 0 is never passed on."""
-    assert _consumer(stream) == handle
+    assert _consumer_handle(stream) == handle
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_streams_of_consumers_as_dlpack_counts_them(stream, handle):
 )
 def test_streams_that_consumers_may_not_name(stream, error):
     with pytest.raises(error, match="found"):
-        _consumer(stream)
+        _consumer_handle(stream)

@@ -14,7 +14,7 @@ import pytest
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.import_ import ArrayImporter
 from cudf_arrow_bridge._core.schema import Schema
-from cudf_arrow_bridge.arrow import parts
+from cudf_arrow_bridge.arrow import export_input
 from cudf_arrow_bridge.arrow.options import ExportOptions, ImportOptions
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
@@ -24,16 +24,16 @@ from cudf_arrow_bridge.cuda.streams import (
     resolve_stream,
     stream_handle,
 )
-from cudf_arrow_bridge.export import batches
+from cudf_arrow_bridge.export import stream_sources
 from cudf_arrow_bridge.export import streams as export_streams
 from testing.peers.streams import Delayed
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
 
 BATCH = pa.record_batch({"a": [1, 2, 3, 4]})
-#: A stream of the caller's, as a handle.
+#: The handle of a stream of the caller.
 OTHER = 0x5150
-#: What was made on cuDF's stream is exported on that one, and freed behind it.
+#: Data made on cuDF's stream is exported on that one, and freed after its work.
 THERE_AND_BACK = [(OTHER, streams.CUDF_HANDLE), (streams.CUDF_HANDLE, OTHER)]
 
 
@@ -73,7 +73,7 @@ def test_a_thread_is_not_taken_for_one_that_is_gone():
 @pytest.fixture
 def per_thread(monkeypatch):
     """CuDF computes on the per-thread default stream, as it is told by an environment variable."""
-    for module in (streams, batches):
+    for module in (streams, stream_sources):
         monkeypatch.setattr(module, "CUDF_HANDLE", PER_THREAD_HANDLE)
 
 
@@ -88,21 +88,21 @@ def test_cudfs_stream_is_that_of_whoever_asks(per_thread):
 @pytest.fixture
 def used(monkeypatch):
     """The handles of the streams that arrays are exported on."""
-    found = []
+    handles = []
 
     def note(module, name):
         original = getattr(module, name)
 
         def noting(*arguments):
-            (how,) = (one for one in arguments if isinstance(one, ExportOptions))
-            found.append(how.stream.handle)
+            (options,) = (one for one in arguments if isinstance(one, ExportOptions))
+            handles.append(options.stream.handle)
             return original(*arguments)
 
         monkeypatch.setattr(module, name, noting)
 
-    note(parts, "export_parts")
-    note(export_streams, "slice_parts")
-    return found
+    note(export_input, "export_array")
+    note(export_streams, "export_slices")
+    return handles
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
 
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(BATCH), path, row_group_size=2)
-    monkeypatch.setattr(batches, "has_gpu", lambda: True)
+    monkeypatch.setattr(stream_sources, "has_gpu", lambda: True)
     monkeypatch.setattr(cudf, "read_parquet", read)
     read_back = list(bridge.to_arrow_device_stream(path, stream=OTHER))
     assert [len(batch) for batch in read_back] == [2, 2]

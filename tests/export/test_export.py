@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and tables made by hand over pyarrow's memory leave; pyarrow and nanoarrow read them."""
+"""Exports of columns and tables over pyarrow's memory, as pyarrow and nanoarrow read them."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def scaled(type_, scale):
     return lambda size, nulls: numbers(type_, size, nulls, scale)
 
 
-#: What a column holds, what is asked for, and pyarrow's own way from one to the other.
+#: The type of a column, the requested type, and how pyarrow converts one to the other.
 MET = {
     "string-large_string": (sample(pa.string()), pa.large_string(), None),
     "large_string-string": (sample(pa.large_string()), pa.string(), None),
@@ -200,7 +200,7 @@ def expected(array, target, oracle):
             pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
         )
     if pa.types.is_time(target):
-        # pyarrow knows no way from a duration.
+        # pyarrow cannot cast from durations.
         return plain(array.cast(pa.int64()).cast(f"int{target.bit_width}").cast(target))
     return plain(array.cast(target))
 
@@ -295,7 +295,7 @@ def test_nanoarrow_reads_what_was_asked_for():
         assert values == array.to_pylist()
 
 
-#: What is only another name for the same buffers.
+#: Types that share the same buffers.
 RELABELLED = {
     "bytes-binary": (lists(pa.uint8()), pa.binary()),
     "pairs-map": (lists(PAIRS.value_type), pa.map_(pa.string(), pa.int32())),
@@ -330,7 +330,7 @@ def addresses(array):
     return {buffer.address for buffer in array.buffers()}
 
 
-#: What is converted, and which buffers are still the source's.
+#: Converted types, and the buffers that are still the source's.
 CONVERTED = {
     "large_string": (sample(pa.string()), pa.large_string(), {"validity", "data"}),
     "string_view": (sample(pa.string()), pa.string_view(), {"validity", "data"}),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random columns, and a random type for each of their levels that it can leave as."""
+"""Random columns, with a random type for each level that it can be exported as."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ types = st.recursive(
 
 @st.composite
 def wishes(draw, type_):
-    """A type that a column can leave as, whatever its rows."""
+    """A type that a column can be exported as, whatever its rows."""
     if pa.types.is_list(type_):
         make = draw(st.sampled_from([pa.list_, pa.large_list]))
         return make(draw(wishes(type_.value_type)))
@@ -87,7 +87,7 @@ def test_what_can_be_met_is_met(array, data):
     assert found.type.equals(target)
     expected = foreign.landed(array)
     if plain(array.type).equals(array.type):
-        # pyarrow's own cast of these makes arrays that it cannot read.
+        # pyarrow's cast of these makes arrays that it cannot read.
         assume(not has_lists_of_nulls(array.type))
         expected = expected.cast(plain(target))
     assert rows(found) == rows(expected)

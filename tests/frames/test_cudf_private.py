@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One test for each private thing of cuDF's that this package uses, so that a release names it."""
+"""One test for each private name of cuDF that is used, to see which one a release changes."""
 
 import zoneinfo
 
@@ -48,23 +48,23 @@ def test_make_column_keeps_writers_away_at_every_depth():
 
 def test_sharing_takes_a_reference_that_counts():
     buffer = column(INTS, np.dtype("int64")).data
-    share = private.sharer()
-    shared = share(buffer)
+    share_buffer = private.buffer_sharer()
+    shared = share_buffer(buffer)
     assert shared is not buffer
     assert (shared.ptr, shared.size, shared.owner) == (buffer.ptr, buffer.size, buffer.owner)
     assert len(buffer.owner._slices) == 2
-    assert share(None) is None
+    assert share_buffer(None) is None
 
 
 def test_sharing_locks_what_may_be_spilled(monkeypatch):
     manager = turn_on(monkeypatch)
     buffer = column(INTS, np.dtype("int64")).data
     assert manager.buffers() == (buffer.owner,)
-    share = private.sharer()
-    shared = share(buffer), share(buffer)
+    share_buffer = private.buffer_sharer()
+    shared = share_buffer(buffer), share_buffer(buffer)
     assert len(buffer.owner._spill_locks) == 1
     assert not buffer.owner.exposed
-    del share, shared
+    del share_buffer, shared
     assert buffer.owner.spillable
 
 
@@ -153,45 +153,45 @@ def struct(**fields):
 
 def test_a_note_stays_with_a_column_until_it_is_another():
     made = struct(a=1)
-    assert private.notes_of([made]) == {}
-    private.note_on_column(made, "note")
-    assert private.notes_of([made]) == {0: "note"}
+    assert private.attachments([made]) == {}
+    private.attach_to_column(made, "note")
+    assert private.attachments([made]) == {0: "note"}
     frame = private.make_frame([made], pd.Index(["a"]), None)
-    assert private.notes_of([frame._data["a"]]) == {0: "note"}
+    assert private.attachments([frame._data["a"]]) == {0: "note"}
     made._mimic_inplace(struct(b=1), inplace=True)
-    assert private.notes_of([made]) == {}
+    assert private.attachments([made]) == {}
 
 
 def test_a_note_stays_with_memory():
     words = private.make_column(to_plc(pa.array([["a"], ["b"]])), cudf.ListDtype("str"))
     strings = words.plc_column.children()[1]
-    assert private.noted_on_memory(words.plc_column, "otherwise") is None
-    private.note_on_memory(words.plc_column, "list")
-    private.note_on_memory(strings, "string")
+    assert private.attached_to_memory(words.plc_column, "otherwise") is None
+    private.attach_to_memory(words.plc_column, "list")
+    private.attach_to_memory(strings, "string")
     column = private.make_column(cut_column(words.plc_column, [(1, 1)], lambda *_: 0), words.dtype)
     part = column.plc_column
-    assert private.noted_on_memory(part, "otherwise") == "list"
-    assert private.noted_on_memory(part.children()[1], "otherwise") == "string"
-    assert private.noted_on_memory(plain().plc_column, "otherwise") is None
+    assert private.attached_to_memory(part, "otherwise") == "list"
+    assert private.attached_to_memory(part.children()[1], "otherwise") == "string"
+    assert private.attached_to_memory(plain().plc_column, "otherwise") is None
 
 
 def test_what_has_no_memory_takes_no_note():
     column = struct(a=1).plc_column
-    private.note_on_memory(column, "struct")
-    assert private.noted_on_memory(column, None) is None
-    assert private.noted_on_memory(column, "otherwise") == "otherwise"
+    private.attach_to_memory(column, "struct")
+    assert private.attached_to_memory(column, None) is None
+    assert private.attached_to_memory(column, "otherwise") == "otherwise"
 
 
 def test_notes_of_columns():
     noted, bare, both = plain(), plain(), plain()
-    private.note_on_memory(noted.plc_column, "memory")
-    private.note_on_column(bare, "column")
-    private.note_on_memory(both.plc_column, "memory")
-    private.note_on_column(both, "column")
+    private.attach_to_memory(noted.plc_column, "memory")
+    private.attach_to_column(bare, "column")
+    private.attach_to_memory(both.plc_column, "memory")
+    private.attach_to_column(both, "column")
     fields = struct(a=1)
-    private.note_on_column(fields, "column")
-    # What cuDF has computed has memory of its own, and the column's own note says nothing of it.
-    assert private.notes_of([noted, bare, both, plain(), fields]) == {
+    private.attach_to_column(fields, "column")
+    # What cuDF computes has new memory, to which the field of the column is not attached.
+    assert private.attachments([noted, bare, both, plain(), fields]) == {
         0: "memory",
         2: "memory",
         4: "column",

@@ -168,7 +168,7 @@ def test_the_values_are_those_of_the_source(name, begin, end):
     (found,) = arrays_of(disassemble(series(column(part, dtype))))
     if isinstance(found, pa.ExtensionArray):
         found = found.storage
-    # A zone says where the clock hangs, not what it reads.
+    # The time zone does not change the stored values, which are in UTC.
     expected = part.cast(found.type) if pa.types.is_timestamp(found.type) else part
     assert found.to_pylist() == expected.to_pylist()
 
@@ -217,7 +217,7 @@ PANDAS = {
     "zoned": BERLIN,
     "str": DEFAULT,
     "large str": DEFAULT,
-    # What pandas 3 makes of strings that were kept as objects.
+    # The dtype that pandas 3 gives strings that were stored as objects.
     "object": DEFAULT,
     # pandas gives both dtypes one name.
     "arrow string": pd.StringDtype("pyarrow"),
@@ -276,21 +276,21 @@ def test_writing_to_the_frame_leaves_the_export_alone(name, monkeypatch):
     source = frame({"x": column(*CASES[name])})
     (written,) = source._columns
     before = addresses(written.plc_column)
-    parts = disassemble(source)
-    exported = addresses(parts.columns[0])
+    export_input = disassemble(source)
+    exported = addresses(export_input.columns[0])
     with written.access(mode="write", scope="internal"):
         after = addresses(written.plc_column)
     assert all(new != old for new, old in zip(after, before, strict=True) if old)
-    assert addresses(parts.columns[0]) == exported
+    assert addresses(export_input.columns[0]) == exported
     assert {address for address in before if address} <= set(exported)
 
 
 def test_once_the_export_is_gone_cudf_writes_in_place_again():
     (written,) = frame({"x": column(INTS, np.dtype("int64"))})._columns
     owner = written.plc_column.data().owner
-    parts = disassemble(series(written))
+    export_input = disassemble(series(written))
     assert len(owner._slices) > 1
-    del parts
+    del export_input
     assert len(owner._slices) == 1
 
 
@@ -302,16 +302,16 @@ def test_imported_memory_is_never_written_in_place():
 
 def test_dropping_the_frame_first_is_fine():
     memory = pa.array(np.arange(1000))
-    parts = disassemble(frame({"x": column(memory, np.dtype("int64"))}))
+    export_input = disassemble(frame({"x": column(memory, np.dtype("int64"))}))
     address = memory.buffers()[1].address
     expected = memory.to_pylist()
     del memory
-    assert addresses(parts.columns[0])[0] == address
-    assert table_of(parts)["x"].to_pylist() == expected
+    assert addresses(export_input.columns[0])[0] == address
+    assert table_of(export_input)["x"].to_pylist() == expected
 
 
 def test_dtypes_are_compared_for_real():
-    """The comparison these tests rest on tells apart what must differ."""
+    """The comparison of dtypes that these tests use distinguishes all cases."""
     shapes = [dtypes(series(column(*case))) for case in CASES.values()]
     twins = {("large str", "str"), ("str", "large str")}
     names = list(CASES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of columns and rows: exact for us, and right for pandas, which reads its own metadata."""
+"""Labels of columns and rows: exact through our metadata, and right through that of pandas."""
 
 import json
 
@@ -103,13 +103,13 @@ def test_pandas_reads_the_labels(name):
 
 @pytest.mark.parametrize("name", INDEXES)
 def test_pandas_reads_the_labels_as_well_as_its_own(name):
-    """Never worse than what pyarrow itself keeps of the same labels."""
+    """Keeps at least what pyarrow keeps of the same labels."""
     labels = INDEXES[name]
     own = pd.DataFrame(np.zeros((3, len(labels)), "int64"), columns=labels)
     found = table_of(disassemble(labelled(labels))).to_pandas()
     assert len(found.columns) == len(labels)
     try:
-        # pyarrow warns of what it cannot keep, or fails; then there is nothing to compare with.
+        # pyarrow warns of labels that it cannot keep, or fails: then there is nothing to compare.
         expected = pa.Table.from_pandas(own).to_pandas()
     except (TypeError, ValueError, UserWarning, UnicodeDecodeError, AttributeError):
         return
@@ -173,13 +173,13 @@ def test_pandas_reads_the_index(name):
 @pytest.mark.parametrize("preserve", [True, False])
 def test_preserve_index(name, preserve):
     source = frame({"a": numbers()}, index=rows()[name])
-    parts = disassemble(source, preserve)
+    export_input = disassemble(source, preserve)
     found = again(source, preserve)
     if not preserve:
-        assert schema_of(parts).names == ["a"]
+        assert schema_of(export_input).names == ["a"]
         assert_same_object(found, frame({"a": numbers()}))
         return
-    assert len(parts.columns) == 1 + source.index.nlevels
+    assert len(export_input.columns) == 1 + source.index.nlevels
     assert list(found.index.names) == list(source.index.names)
     if isinstance(source.index, cudf.RangeIndex):
         span = range(source.index.start, source.index.stop, source.index.step)
@@ -191,8 +191,8 @@ def test_preserve_index(name, preserve):
 @pytest.mark.parametrize("count", [0, 3])
 def test_rows_without_columns(count):
     source = frame([], pd.Index([], dtype="str", name="n"), cudf.RangeIndex(5, 5 + count))
-    parts = disassemble(source)
-    assert (parts.num_rows, parts.columns) == (count, [])
+    export_input = disassemble(source)
+    assert (export_input.num_rows, export_input.columns) == (count, [])
     assert_same_object(again(source), source)
     only_index = frame([], pd.RangeIndex(0), index(STRINGS, "i"))
     assert_same_object(again(only_index), only_index)
@@ -239,9 +239,9 @@ def test_the_range_of_a_series():
 
 
 def test_a_plain_series_needs_no_metadata():
-    (field,) = disassemble(series(numbers(), "x")).description.fields
+    (field,) = disassemble(series(numbers(), "x")).schema_spec.fields
     assert (field.name, dict(field.metadata)) == ("x", {})
-    (field,) = disassemble(series(numbers())).description.fields
+    (field,) = disassemble(series(numbers())).schema_spec.fields
     assert (field.name, dict(field.metadata)) == ("", {})
 
 
@@ -249,9 +249,9 @@ def test_another_index_is_dropped_from_a_series_or_makes_it_a_table():
     source = series(numbers(), "x", index(STRINGS, "i"))
     assert disassemble(source).kind == "column"
     assert_same_object(again(source), series(numbers(), "x"))
-    parts = disassemble(source, True)
-    assert parts.kind == "table"
-    found = table_of(parts).to_pandas()
+    export_input = disassemble(source, True)
+    assert export_input.kind == "table"
+    found = table_of(export_input).to_pandas()
     assert found["x"].to_dict() == {"p": 0, "q": 1, "r": 2}
 
 
@@ -277,7 +277,7 @@ def test_the_pandas_metadata_is_what_pyarrow_writes():
         index=pd.Index(["p", "q", "r"], name="i"),
     )
     own["s"] = ["p", "q", "r"]
-    # Left alone, pyarrow makes large_string of pandas' strings.
+    # By default, pyarrow makes large_string of pandas' strings.
     schema = pa.Schema.from_pandas(own)
     for name in ("s", "i"):
         schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
@@ -294,7 +294,7 @@ def test_the_pandas_metadata_is_what_pyarrow_writes():
         },
         index=index(STRINGS, "i"),
     )
-    found = json.loads(disassemble(source).description.metadata[PANDAS_KEY])
+    found = json.loads(disassemble(source).schema_spec.metadata[PANDAS_KEY])
     del expected["creator"], found["creator"]
     assert found == expected
 
@@ -302,17 +302,17 @@ def test_the_pandas_metadata_is_what_pyarrow_writes():
 def test_both_keys_are_there_and_are_json():
     metadata = disassemble(
         labelled(pd.Index(["a", "\ud800", "b\0"], dtype=object))
-    ).description.metadata
+    ).schema_spec.metadata
     assert set(metadata) == {PANDAS_KEY, BRIDGE_KEY}
     for value in metadata.values():
         assert json.loads(value.decode("ascii"))
 
 
 def test_two_columns_of_one_name_do_not_fit_a_frame():
-    parts = disassemble(frame({"a": numbers(), "b": numbers()}))
+    export_input = disassemble(frame({"a": numbers(), "b": numbers()}))
     schema = pa.schema([("a", pa.int64()), ("a", pa.int64())])
     with pytest.raises(TypeError, match=r"\['a'\].*pylibcudf"):
-        assemble_frame(parts.columns, schema, 3)
+        assemble_frame(export_input.columns, schema, 3)
 
 
 def test_only_cudf_objects():

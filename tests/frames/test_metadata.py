@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What peers send: other metadata, and ours after they changed what it describes."""
+"""Metadata of peers, and ours after a peer has changed the fields that it describes."""
 
 import base64
 import json
@@ -60,12 +60,12 @@ def test_a_renamed_column_loses_only_its_own_label_and_dtype():
 
 
 def test_dropped_and_reordered_columns():
-    parts = disassemble(source())
-    schema = schema_of(parts)
+    export_input = disassemble(source())
+    schema = schema_of(export_input)
     picked = [3, 2, 0]
     fields = [schema.field(i) for i in picked]
     found = assemble_frame(
-        [parts.columns[i] for i in picked], pa.schema(fields, metadata=schema.metadata), 3
+        [export_input.columns[i] for i in picked], pa.schema(fields, metadata=schema.metadata), 3
     )
     pd.testing.assert_index_equal(
         found.columns, pd.Index([("t", 0), 1], dtype=object, name="names", tupleize_cols=False)
@@ -76,20 +76,20 @@ def test_dropped_and_reordered_columns():
 
 
 def test_a_dropped_index():
-    parts = disassemble(source())
-    schema = schema_of(parts)
-    found = assemble_frame(parts.columns[:3], schema.remove(3), 3)
+    export_input = disassemble(source())
+    schema = schema_of(export_input)
+    found = assemble_frame(export_input.columns[:3], schema.remove(3), 3)
     assert isinstance(found.index, cudf.RangeIndex)
     assert len(found.columns) == 3
 
 
 def test_a_retyped_column_gets_the_dtype_of_its_type():
-    parts = disassemble(source())
-    schema = schema_of(parts)
+    export_input = disassemble(source())
+    schema = schema_of(export_input)
     schema = schema.set(1, pa.field("2.5", pa.float64())).set(2, pa.field("('t', '0')", pa.int8()))
-    parts.columns[1] = to_plc(pa.array([1.5, None, 2.5]))
-    parts.columns[2] = to_plc(pa.array([1, None, 3], pa.int8()))
-    found = assemble_frame(parts.columns, schema, 3)
+    export_input.columns[1] = to_plc(pa.array([1.5, None, 2.5]))
+    export_input.columns[2] = to_plc(pa.array([1, None, 3], pa.int8()))
+    found = assemble_frame(export_input.columns, schema, 3)
     assert [str(d) for d in found.dtypes] == ["int64", "float64", "int8"]
     assert found.columns.tolist() == [1, 2.5, ("t", 0)]
 
@@ -99,12 +99,12 @@ def test_filtered_rows_and_the_range_they_had():
         frame({"a": numbers()}, index=cudf.RangeIndex(2, 8, 2)),
         series(numbers(), "a", cudf.RangeIndex(2, 8, 2)),
     ):
-        parts = disassemble(obj)
+        export_input = disassemble(obj)
         shorter = [to_plc(pa.array([1, 2]))]
-        if parts.kind == "table":
-            found = assemble_frame(shorter, schema_of(parts), 2)
+        if export_input.kind == "table":
+            found = assemble_frame(shorter, schema_of(export_input), 2)
         else:
-            found = assemble_series(shorter[0], schema_of(parts).field(0))
+            found = assemble_series(shorter[0], schema_of(export_input).field(0))
         assert (found.index.start, found.index.stop, found.index.step) == (0, 2, 1)
 
 
@@ -141,14 +141,14 @@ JSON = st.recursive(
 @given(st.data())
 def test_no_metadata_can_keep_the_data_from_arriving(data):
     """One entry of either key replaced by anything."""
-    parts = disassemble(source())
-    schema = schema_of(parts)
+    export_input = disassemble(source())
+    schema = schema_of(export_input)
     key = data.draw(st.sampled_from([BRIDGE_KEY, PANDAS_KEY]))
     form = json.loads(schema.metadata[key])
     form[data.draw(st.sampled_from(sorted(form)))] = data.draw(JSON)
     metadata = {key: json.dumps(form).encode()}
     found = assemble_frame(
-        parts.columns, schema.with_metadata(metadata), 3, parts.description.labels
+        export_input.columns, schema.with_metadata(metadata), 3, export_input.schema_spec.labels
     )
     if isinstance(found, cudf.DataFrame):
         assert len(found.columns) + (not isinstance(found.index, cudf.RangeIndex)) == 4
@@ -206,14 +206,14 @@ def test_a_hint_that_does_not_fit_is_not_followed(name, form):
     [[0, 3], ["0", 3, 1], [0, 3, 0], [0, 2**70, 1], [-(2**63), 2**63, 1], None, [0, 3, True]],
 )
 def test_a_range_that_is_none(span):
-    parts = disassemble(frame({7: numbers()}))
-    schema = schema_of(parts)
+    export_input = disassemble(frame({7: numbers()}))
+    schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"index": {"names": [None], "range": span}}
     theirs = json.loads(schema.metadata[PANDAS_KEY])
     keys = ("start", "stop", "step")
     theirs["index_columns"] = [dict(zip(keys, span or (), strict=False)) | {"kind": "range"}]
     metadata = {BRIDGE_KEY: json.dumps(ours), PANDAS_KEY: json.dumps(theirs)}
-    found = assemble_frame(parts.columns, schema.with_metadata(metadata), 3)
+    found = assemble_frame(export_input.columns, schema.with_metadata(metadata), 3)
     assert (found.index.start, found.index.stop, found.index.step) == (0, 3, 1)
 
 
@@ -267,24 +267,24 @@ def test_what_cudf_itself_writes():
     schema = pa.schema(
         [("a", pa.int64()), ("index", pa.int64())], {PANDAS_KEY: json.dumps(metadata)}
     )
-    parts = disassemble(frame({"a": numbers(), "b": numbers(start=5)}))
-    found = assemble_frame(parts.columns, schema, 3)
+    export_input = disassemble(frame({"a": numbers(), "b": numbers(start=5)}))
+    found = assemble_frame(export_input.columns, schema, 3)
     assert found.columns.tolist() == ["a"]
     assert content(found.index) == [[5, 6, 7]]
 
 
 def test_labels_that_turned_out_equal_give_way_to_the_names():
-    parts = disassemble(frame({"a": numbers(), "b": numbers()}))
-    schema = schema_of(parts)
+    export_input = disassemble(frame({"a": numbers(), "b": numbers()}))
+    schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
     schema = schema.with_metadata({BRIDGE_KEY: json.dumps(ours)})
-    assert assemble_frame(parts.columns, schema, 3).columns.tolist() == ["a", "b"]
+    assert assemble_frame(export_input.columns, schema, 3).columns.tolist() == ["a", "b"]
 
 
 def test_a_name_that_became_two_says_nothing_of_either():
     """Which of the two the metadata meant, nobody knows: neither gets the dtype or the index."""
-    parts = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
+    export_input = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
     fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
-    schema = pa.schema(fields, metadata=schema_of(parts).metadata)
+    schema = pa.schema(fields, metadata=schema_of(export_input).metadata)
     with pytest.raises(TypeError, match=r"\['i'\]"):
-        assemble_frame([parts.columns[1]] * 2, schema, 3)
+        assemble_frame([export_input.columns[1]] * 2, schema, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What peers send: types that cuDF holds in a way of its own, or not at all."""
+"""Imported types that cuDF stores differently, or does not have."""
 
 import cudf
 import numpy as np
@@ -208,11 +208,11 @@ EXTENSIONS = {
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_an_extension_type_leaves_as_it_came(name):
     array, field, expected = EXTENSIONS[name]
-    parts = disassemble(assemble_series(to_plc(array), field))
-    assert dict(parts.description.fields[0].metadata) == expected
+    export_input = disassemble(assemble_series(to_plc(array), field))
+    assert dict(export_input.schema_spec.fields[0].metadata) == expected
     whole = assemble_frame([to_plc(array)], pa.schema([field]), len(array))
-    assert dict(disassemble(whole).description.fields[0].metadata) == expected
-    assert dict(disassemble(whole["x"]).description.fields[0].metadata) == expected
+    assert dict(disassemble(whole).schema_spec.fields[0].metadata) == expected
+    assert dict(disassemble(whole["x"]).schema_spec.fields[0].metadata) == expected
 
 
 def test_an_interval_whose_extension_nobody_read():

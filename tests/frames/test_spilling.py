@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that cuDF may spill: held in place while they are lent, and left alone where borrowed."""
+"""Frames that cuDF may spill: locked while exported, and never spilled where imported."""
 
 from __future__ import annotations
 

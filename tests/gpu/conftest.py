@@ -35,7 +35,7 @@ def late():
 
 @contextlib.contextmanager
 def current(resource):
-    """A resource as rmm's current one, until all that came of it is freed."""
+    """A resource as rmm's current one, until all its memory is freed."""
     import rmm.mr
 
     before = rmm.mr.get_current_device_resource()

@@ -26,7 +26,7 @@ def from_host(array, offset, size):
 
 
 def from_producer(array, offset, size):
-    """Device memory of a producer that moves no pointers but says where its rows begin."""
+    """Device memory of a producer that slices by the offset and keeps the pointers."""
     exported = bridge.to_arrow_device(on_device(array))
     return column_from(Producer(exported, beginning_at(offset, size)))
 

@@ -63,7 +63,7 @@ def test_a_frame_is_released_behind_what_cudf_does_with_it(late):
 
 
 def on_thread(work):
-    """Run something on a thread of its own, which has a default stream of its own."""
+    """Run a function on another thread, which has its own per-thread default stream."""
     failures = []
 
     def run():
@@ -111,7 +111,7 @@ def test_another_thread_may_ask_for_another_schema(late):
 
 
 def test_a_release_on_another_thread_waits_for_the_reader(late):
-    """The column was imported on this thread's default stream and is let go on another thread."""
+    """The column was imported on this thread's default stream and is released on another thread."""
     import cupy
 
     found = blank()

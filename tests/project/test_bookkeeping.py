@@ -57,5 +57,5 @@ def instructions(program):
 @pytest.mark.parametrize("job", MOST)
 def test_instructions_stay_near_the_floor(instructions, job):
     floor = instructions[FLOORS[job]]
-    # Writing a column's struct, or reading it, takes some at the least.
+    # Writing or reading the struct of a column takes some instructions.
     assert 1000 * 10 < instructions[job] < MOST[job] * floor

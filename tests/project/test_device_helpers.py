@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests on a GPU lean on, as far as host memory can tell."""
+"""The helpers of the GPU tests, tested in host memory."""
 
 from __future__ import annotations
 

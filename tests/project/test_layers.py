@@ -120,8 +120,8 @@ def test_every_room_has_its_place():
         ("arrow/sources.py", "from .. import DeviceArray"),
         ("arrow/sources.py", "import cudf_arrow_bridge"),
         ("arrow/__init__.py", "from ..frames.labels import stringify"),
-        ("import_/concatenate.py", "from ..export.parts import parts_of"),
-        ("export/parts.py", "from cudf_arrow_bridge.import_ import importer"),
+        ("import_/concatenate.py", "from ..export.inputs import export_input_of"),
+        ("export/inputs.py", "from cudf_arrow_bridge.import_ import importer"),
         ("to_arrow.py", "from .from_arrow import from_arrow_device"),
         ("to_arrow.py", "from . import tensors"),
         ("_core/export.pyi", "from ..cuda.streams import Stream"),
@@ -144,7 +144,10 @@ def test_an_import_of_what_is_above_is_found(path, source):
         ("cli/bridge.py", "import cudf_arrow_bridge\nfrom cudf_arrow_bridge import has_gpu"),
         ("__init__.py", "from cudf_arrow_bridge import _load"),
         ("_core/export.pyx", "from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core"),
-        ("frames/incoming.py", "import pyarrow as pa\nfrom cudf.core.column import ColumnBase"),
+        (
+            "frames/from_pylibcudf.py",
+            "import pyarrow as pa\nfrom cudf.core.column import ColumnBase",
+        ),
     ],
 )
 def test_an_import_of_what_is_below_is_fine(path, source):
@@ -152,7 +155,7 @@ def test_an_import_of_what_is_below_is_fine(path, source):
 
 
 def test_cudf_is_loaded_with_frames_alone():
-    """It takes a second to import: the others wait until they are asked for a frame."""
+    """Importing it takes a second, which the other rooms put off until a frame is asked for."""
     modules = [path for path in sources() if path.suffix == ".py"]
     assert {room_of(module_of(path)) for path in modules if loads_cudf(read(path))} == {"frames"}
 

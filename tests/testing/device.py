@@ -53,13 +53,13 @@ class Late:
             self._kernel((1,), (1024,), arguments)
 
     def column(self, stream, mr=None):
-        """A column of zeros, which turn into 0, 1, 2... late on a stream."""
+        """A column of zeros, which become 0, 1, 2... late on a stream."""
         (column,) = self.columns(1, stream, mr)
         return column
 
     def columns(self, count, stream, mr=None):
         """Several of them, one after the other; each is enqueued only when it is asked for."""
-        # Making memory waits for the device: all of it comes before anything slow.
+        # Allocating waits for the device, so that it all happens before the slow kernels.
         buffers = [zeros(mr) for _ in range(count)]
         settle()
         for buffer in buffers:
@@ -112,7 +112,7 @@ def settle():
 
 
 def side_stream():
-    """A stream that nothing orders with the default one."""
+    """A stream that is not ordered with the default one."""
     import cupy
 
     return cupy.cuda.Stream(non_blocking=True)
@@ -152,14 +152,14 @@ def sliced(column, offset, size):
 
 
 def unnamed(value):
-    """Rows as pylibcudf gives them, which names no fields."""
+    """Rows as pylibcudf gives them, without field names."""
     if isinstance(value, dict):
         return {str(i): unnamed(item) for i, item in enumerate(value.values())}
     return [unnamed(item) for item in value] if isinstance(value, list) else value
 
 
 def rows(obj):
-    """What an exporter said, brought to host memory by us and read by pyarrow."""
+    """What an exporter exports, copied to host memory by the bridge and read by pyarrow."""
     array = pa.array(bridge.to_arrow_device(DeviceOnly(obj)).to_host())
     array.validate(full=True)
     return array.to_pylist()
@@ -173,7 +173,7 @@ def frame_rows(obj):
 
 
 def outcome(call):
-    """What somebody else's code gives, for the record: a value or an error."""
+    """The result of another library's function as text: a value or an error."""
     try:
         return repr(call())
     except Exception as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of types that cuDF takes as others, and what they are to become, made by pyarrow alone."""
+"""Arrays of types that an import converts, and the expected results, made by pyarrow alone."""
 
 from __future__ import annotations
 

@@ -195,17 +195,20 @@ def field_of(column, meta):
     return pa.field(meta.name, type_of(column, meta), meta.nullable, dict(meta.metadata) or None)
 
 
-def schema_of(parts):
+def schema_of(export_input):
     """The schema of an export. Extension types appear as they would after a trip through C."""
-    fields = [field_of(c, m) for c, m in zip(parts.columns, parts.description.fields, strict=True)]
-    schema = pa.schema(fields, metadata=parts.description.metadata or None)
+    fields = [
+        field_of(c, m)
+        for c, m in zip(export_input.columns, export_input.schema_spec.fields, strict=True)
+    ]
+    schema = pa.schema(fields, metadata=export_input.schema_spec.metadata or None)
     return pa.ipc.read_schema(schema.serialize())
 
 
-def arrays_of(parts):
-    schema = schema_of(parts)
+def arrays_of(export_input):
+    schema = schema_of(export_input)
     made = []
-    for column, field in zip(parts.columns, schema, strict=True):
+    for column, field in zip(export_input.columns, schema, strict=True):
         storage = field.type
         if isinstance(storage, pa.ExtensionType):
             array = to_arrow(column, storage.storage_type)
@@ -216,13 +219,13 @@ def arrays_of(parts):
     return made
 
 
-def table_of(parts):
+def table_of(export_input):
     """An export as a pyarrow table, over the very memory that it exports."""
-    assert parts.kind == "table"
-    schema = schema_of(parts)
-    if not parts.columns:
+    assert export_input.kind == "table"
+    schema = schema_of(export_input)
+    if not export_input.columns:
         return pa.table({}).replace_schema_metadata(schema.metadata)
-    return pa.Table.from_arrays(arrays_of(parts), schema=schema)
+    return pa.Table.from_arrays(arrays_of(export_input), schema=schema)
 
 
 def addresses(column):

@@ -60,14 +60,18 @@ def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True)
 
     ``peer`` changes the schema on the way; without ``objects`` only the metadata crosses.
     """
-    parts = disassemble(obj, preserve_index)
-    labels = parts.description.labels if objects else None
-    if parts.kind == "table":
-        return assemble_frame(parts.columns, peer(schema_of(parts)), parts.num_rows, labels)
+    export_input = disassemble(obj, preserve_index)
+    labels = export_input.schema_spec.labels if objects else None
+    if export_input.kind == "table":
+        return assemble_frame(
+            export_input.columns, peer(schema_of(export_input)), export_input.num_rows, labels
+        )
     field = pa.ipc.read_schema(
-        pa.schema([field_of(parts.columns[0], parts.description.fields[0])]).serialize()
+        pa.schema(
+            [field_of(export_input.columns[0], export_input.schema_spec.fields[0])]
+        ).serialize()
     ).field(0)
-    return assemble_series(parts.columns[0], peer(field), labels)
+    return assemble_series(export_input.columns[0], peer(field), labels)
 
 
 def content(obj):

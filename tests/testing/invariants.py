@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pylibcudf as plc
 
-from cudf_arrow_bridge.arrow.sources import Source
+from cudf_arrow_bridge.arrow.sources import SourceArray
 from cudf_arrow_bridge.cuda.spans import view_host
 from cudf_arrow_bridge.import_ import tensors
 from cudf_arrow_bridge.import_.importer import Importer
@@ -81,37 +81,38 @@ def watch(monkeypatch, note):
         note([v for column in columns for v in violations(column, sanitized=sanitized)])
 
     def import_column(self, stream, mr, options):
-        column = one(self, stream, mr, options)
+        column = original_column(self, stream, mr, options)
         look([column], options.sanitize)
         return column
 
     def import_table(self, stream, mr, options):
-        brought = table(self, stream, mr, options)
-        look(brought[0], options.sanitize)
-        return brought
+        imported = original_table(self, stream, mr, options)
+        look(imported[0], options.sanitize)
+        return imported
 
-    def bringer(self, *args):
-        bring = batches(self, *args)
+    def array_importer(self, *args):
+        import_array = original_importer(self, *args)
 
         def checked(array):
-            brought = bring(array)
-            look(brought[0], self._options.sanitize)
-            return brought
+            imported = import_array(array)
+            look(imported[0], self._options.sanitize)
+            return imported
 
         return checked
 
-    def tensor(made):
+    def tensor(original):
         def checked(*args):
-            imported = made(*args)
+            imported = original(*args)
             look(imported[0], True)
             return imported
 
         return checked
 
-    one, table, batches = Source.import_column, Source.import_table, Importer.bringer
-    monkeypatch.setattr(Source, "import_column", import_column)
-    monkeypatch.setattr(Source, "import_table", import_table)
-    monkeypatch.setattr(Importer, "bringer", bringer)
+    original_column, original_table = SourceArray.import_column, SourceArray.import_table
+    original_importer = Importer.array_importer
+    monkeypatch.setattr(SourceArray, "import_column", import_column)
+    monkeypatch.setattr(SourceArray, "import_table", import_table)
+    monkeypatch.setattr(Importer, "array_importer", array_importer)
     for name in ("import_dlpack", "import_memory"):
         monkeypatch.setattr(tensors, name, tensor(getattr(tensors, name)))
 

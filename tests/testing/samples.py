@@ -14,7 +14,7 @@ import pytest
 from testing import host
 
 UNITS = ("s", "ms", "us", "ns")
-#: What a pylibcudf column can say of itself: fields named by position, the widest precision.
+#: The fields of a bare pylibcudf column: named by position, with the maximum precision.
 PRIMITIVE = [
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
     *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
@@ -199,7 +199,7 @@ def _moved(nulls_in, by):
 
 
 def column_of(array, steps=()):
-    """A host-resident column of an array, sliced on cuDF's side."""
+    """A host-resident column of an array, sliced by cuDF."""
     return cut_column(
         host.to_plc(array), steps, lambda offset, length: array.slice(offset, length).null_count
     )

@@ -62,7 +62,7 @@ def list_view(array, place="shuffled", large=False, elements=lambda values: valu
 
 
 def run_ended(array, ends=pa.int32(), values=lambda values: values):  # noqa: B008 -- immutable
-    """Rows in runs of one to three, whether they differ or not, and what they then stand for."""
+    """Rows repeated one to three times as a run-end encoded array, and its expected values."""
     lengths, left = [], len(array)
     while left:
         lengths.append(min(left, 1 + len(lengths) % 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas that contradict the specification or their arrays are refused likewise."""
+"""Schemas that contradict the specification, or the arrays that come with them, are refused."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class Producer:
 
 
 def _snapshot(struct):
-    """Return a function that puts a tree of structs back as it is now and then releases it."""
+    """Return a function that restores a tree of structs to its present state and releases it."""
     tree = nodes(struct)
     places = [ctypes.addressof(node) for node in tree[1:]]
     kept = [(place, bytes(node)) for place, node in zip(places, tree[1:], strict=True)]

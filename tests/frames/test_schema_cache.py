@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of one shape share a schema; whatever the schema says, another shape says otherwise."""
+"""Frames with the same labels and dtypes share a schema; all others have their own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.arrow.parts import Recent
-from cudf_arrow_bridge.frames import shapes
+from cudf_arrow_bridge.arrow.bounded_cache import BoundedCache
+from cudf_arrow_bridge.frames import schema_cache
 from testing.host_frames import column, frame, numbers
 from testing.peers.arrays import DeviceOnly
 
@@ -84,8 +84,8 @@ FRAMES = {
 
 
 @pytest.fixture(autouse=True)
-def nothing_known(monkeypatch):
-    monkeypatch.setattr(shapes, "_known", Recent(len(FRAMES)))
+def empty_cache(monkeypatch):
+    monkeypatch.setattr(schema_cache, "_specs", BoundedCache(len(FRAMES)))
 
 
 def schema_of(obj):
@@ -97,7 +97,7 @@ def test_every_shape_has_its_own_schema(monkeypatch):
     alone = {}
     for name, obj in made.items():
         with monkeypatch.context() as patch:
-            patch.setattr(shapes, "_known", Recent())
+            patch.setattr(schema_cache, "_specs", BoundedCache())
             alone[name] = schema_of(obj)
     for _ in range(2):
         for name, obj in made.items():
@@ -106,7 +106,7 @@ def test_every_shape_has_its_own_schema(monkeypatch):
     assert len(set(written)) == len(written)
 
 
-#: Where the data has a say, or labels that are equal need not be the same.
+#: Frames without a key: their schema depends on data, or equal labels may differ in type.
 UNSHARED = ["none", "categories", "lists", "attrs", "object labels", "numbers as labels"]
 UNSHARED += ["a number as label", "a bool as label"]
 
@@ -115,7 +115,7 @@ UNSHARED += ["a number as label", "a bool as label"]
 def test_frames_of_one_shape_share_a_schema(name):
     first, second = (bridge.to_arrow_device(FRAMES[name]()) for _ in range(2))
     assert first._arrow_schema is not second._arrow_schema
-    assert len(shapes._known._entries) == 1
+    assert len(schema_cache._specs._entries) == 1
     assert first.schema.equals(second.schema, check_metadata=True)
 
 
@@ -143,7 +143,7 @@ def struct_of(*fields):
     return pa.struct(fields)
 
 
-#: Fields that are alike but for one thing, at the top or below.
+#: Fields that differ in one thing, at the top level or below.
 FIELDS = [
     pa.field("a", pa.int64()),
     pa.field("b", pa.int64()),
@@ -178,11 +178,11 @@ def test_schemas_of_others_are_told_apart():
 
 
 def test_only_so_many_are_remembered():
-    known = Recent(2)
+    cache = BoundedCache(2)
     for key in "abc":
-        known.add(key, key.upper())
-    found = [known.find(lambda k, wanted=wanted: k == wanted) for wanted in "abc"]
-    assert found == [None, "B", "C"]
+        cache.add(key, key.upper())
+    values = [cache.find(lambda k, wanted=wanted: k == wanted) for wanted in "abc"]
+    assert values == [None, "B", "C"]
 
 
 def test_a_request_is_of_one_export():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an import of a stream comes from: its arrays, one at a time, and their one schema."""
+"""Streams to import: arrays of one schema, taken over one at a time."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream_import import StreamReader
-from .options import Kind, as_kind
-from .sources import STREAM_PROTOCOLS, Source, open_source, speaks_array
+from .options import Kind, check_kind
+from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
-__all__ = ["IncomingStream", "open_stream", "speaks_stream"]
+__all__ = ["SourceStream", "has_stream_protocol", "open_stream"]
 
 
-class IncomingStream:
+class SourceStream:
     """Arrays of one schema, each of them taken over when it is asked for.
 
     Parameters
     ----------
     schema
-        The schema of all.
+        The schema of all arrays.
     arrays
-        Gives ``arrow_device_array`` PyCapsules, which an import spends.
+        Gives ``arrow_device_array`` PyCapsules, which an import consumes.
     labels
-        Labels of a stream of this process.
+        Labels without a JSON form, of a stream that this process exports.
     reader
         Released when this object is.
     """
@@ -42,22 +42,24 @@ class IncomingStream:
         self.labels = labels
         self._reader = reader
 
-    def sources(self) -> Iterator[Source]:
+    def source_arrays(self) -> Iterator[SourceArray]:
         """Give each array with a schema of its own."""
         known_table = is_struct(self.schema.__arrow_c_schema__())
         first_row = 0
         for array in self.arrays:
             schema = self.schema.__arrow_c_schema__()
-            source = Source(schema, array, known_table, self.labels, first_row)
+            source = SourceArray(schema, array, known_table, self.labels, first_row)
+            # A suspended generator must not keep an array alive that its consumer has released.
             del array
             first_row += source.length()
             yield source
             del source
 
-    def kind(self, wanted: Kind | None) -> Kind:
-        """Decide whether this is a stream of tables: any stream of structs is."""
-        found: Kind = "table" if is_struct(self.schema.__arrow_c_schema__()) else "column"
-        return as_kind(wanted) or found
+    def kind(self, requested: Kind | None) -> Kind:
+        """Return what the caller says the arrays are, else a table for any stream of structs."""
+        if (kind := check_kind(requested)) is not None:
+            return kind
+        return "table" if is_struct(self.schema.__arrow_c_schema__()) else "column"
 
     def release(self) -> None:
         """Release what was not pulled."""
@@ -66,12 +68,12 @@ class IncomingStream:
             self._reader.release()
 
 
-def speaks_stream(obj: Any) -> bool:
+def has_stream_protocol(obj: Any) -> bool:
     """Say whether an object has one of the protocols of streams."""
     return any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
 
 
-def open_stream(obj: Any) -> IncomingStream:
+def open_stream(obj: Any) -> SourceStream:
     """Ask an object for its stream of arrays.
 
     Parameters
@@ -85,35 +87,35 @@ def open_stream(obj: Any) -> IncomingStream:
     TypeError
         If the object is none of these.
     ValueError
-        If an iterable is empty: nothing says what its schema would be.
+        If an iterable is empty, so that there is no schema.
     """
     for name in STREAM_PROTOCOLS:
         if hasattr(obj, name):
             reader = StreamReader(getattr(obj, name)())
             schema = reader.schema()
-            labels = () if reader.notes is None else reader.notes.labels
-            return IncomingStream(schema, iter(reader.next, None), labels, reader)
-    if speaks_array(obj):
-        return _of_arrays(iter((obj,)))
+            labels = () if reader.state is None else reader.state.labels
+            return SourceStream(schema, iter(reader.next, None), labels, reader)
+    if has_array_protocol(obj):
+        return _stream_of_arrays(iter((obj,)))
     if isinstance(obj, Iterable) and not isinstance(obj, str | bytes):
-        return _of_arrays(iter(obj))
+        return _stream_of_arrays(iter(obj))
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
         f"{' or '.join(STREAM_PROTOCOLS)}, or an iterable of arrays, expected"
     )
 
 
-def _of_arrays(objects: Iterator[Any]) -> IncomingStream:
+def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
     try:
-        first = open_source(next(objects))
+        first = open_array(next(objects))
     except StopIteration:
         raise ValueError("no array found, at least one expected in an iterable") from None
     schema = Schema.copy_of(first.schema_capsule)
 
     def rest() -> Iterator[object]:
         for obj in objects:
-            source = open_source(obj)
+            source = open_array(obj)
             check_same(first.schema_capsule, source.schema_capsule)
             yield source.array_capsule
 
-    return IncomingStream(schema, chain([first.array_capsule], rest()), first.labels)
+    return SourceStream(schema, chain([first.array_capsule], rest()), first.labels)

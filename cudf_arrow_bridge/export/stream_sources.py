@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream can be made of: objects that each hold one or more batches, one after the other."""
+"""What a stream can be exported from: single objects, files, partitions, streams, iterables."""
 
 from __future__ import annotations
 
@@ -9,74 +9,74 @@ from typing import Any
 
 import pylibcudf as plc
 
-from ..arrow.incoming_stream import IncomingStream, open_stream, speaks_stream
 from ..arrow.schemas import empty
-from ..arrow.sources import speaks_array
+from ..arrow.source_streams import SourceStream, has_stream_protocol, open_stream
+from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
 from ..cuda.residency import has_gpu
 from ..cuda.streams import CUDF_HANDLE, Stream, cudf_handle_of_all_threads
-from .parts import is_cudf
+from .inputs import is_cudf
 
-__all__ = ["pieces"]
+__all__ = ["exportable_objects"]
 
 
-def pieces(source: Any, stream: Stream) -> Iterator[Any]:
-    """Return what a source holds as objects that can be exported, made when they are asked for.
+def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
+    """Iterate over the objects of a source that can be exported, each made when it is asked for.
 
     Parameters
     ----------
     source
-        As in `to_arrow_device_stream`.
+        What `to_arrow_device_stream` takes.
     stream
-        What is exported on: put behind what is made here, row groups of files and partitions.
+        The stream of the export. It waits for row groups and partitions that are made here.
 
     Raises
     ------
     TypeError
-        If it is none of what that takes.
+        If the source cannot be exported.
     """
     if isinstance(source, (str, os.PathLike)):
         return _row_groups(os.fspath(source), stream)
-    if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or speaks_array(source):
+    if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or has_array_protocol(source):
         return iter((source,))
-    if speaks_stream(source):
-        return _arrays(open_stream(source))
+    if has_stream_protocol(source):
+        return _source_arrays(open_stream(source))
     for name in ("to_delayed", "partitions"):
         if hasattr(source, name):
             return _partitions(source, name, stream)
     if isinstance(source, Iterable):
-        return _each(source, stream)
+        return _objects_of_each(source, stream)
     raise TypeError(
         f"an object of type {type(source).__name__} found, cuDF data, a path, an Arrow stream or an"
         " iterable of these expected"
     )
 
 
-def _each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
+def _objects_of_each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
     for obj in source:
-        yield from pieces(obj, stream)
+        yield from exportable_objects(obj, stream)
         del obj
 
 
 def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
     """Compute the partitions of a collection like dask-cudf's, one by one."""
-    found = getattr(source, name)
-    for partition in found() if callable(found) else found:
+    partitions = getattr(source, name)
+    for partition in partitions() if callable(partitions) else partitions:
         computed = partition.compute() if hasattr(partition, "compute") else partition
         del partition
-        # Any threads may have computed it, each on a default stream of its own.
+        # Several threads may have computed it, each on its own per-thread default stream.
         with ordered(stream, cudf_handle_of_all_threads()):
-            yield from pieces(computed, stream)
+            yield from exportable_objects(computed, stream)
         del computed
 
 
-def _arrays(stream: IncomingStream) -> Iterator[Any]:
-    any_batch = False
-    for source in stream.sources():
-        any_batch = True
+def _source_arrays(stream: SourceStream) -> Iterator[Any]:
+    is_empty = True
+    for source in stream.source_arrays():
+        is_empty = False
         yield source
         del source
-    if not any_batch:
+    if is_empty:
         yield empty(stream.schema)
 
 
@@ -89,10 +89,10 @@ def _row_groups_on_gpu(path: str, stream: Stream) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     for group in range(pq.read_metadata(path).num_row_groups):
-        made = cudf.read_parquet(path, row_groups=[[group]])
+        frame = cudf.read_parquet(path, row_groups=[[group]])
         with ordered(stream, CUDF_HANDLE):
-            yield made
-        del made
+            yield frame
+        del frame
 
 
 def _row_groups_on_host(path: str) -> Iterator[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a frame's columns were in Arrow, they are again when they leave."""
+"""Columns are exported with the Arrow fields that they were imported with."""
 
 from __future__ import annotations
 

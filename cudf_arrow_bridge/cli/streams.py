@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``roundtrip --batch-rows``: the same way across, in batches through the stream interfaces."""
+"""``roundtrip --batch-rows``: the round trip in batches, through the stream interfaces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 from cudf_arrow_bridge.cli.consumers import consume
 
 
-class Batches:
-    """What a stream exported, as one array is reported on.
+class BatchedArray:
+    """The batches of an exported stream, with the attributes of one array.
 
     Parameters
     ----------
@@ -27,10 +27,10 @@ class Batches:
         self.device_id = arrays[0].device_id
 
     @property
-    def children(self) -> list[Batches]:
+    def children(self) -> list[BatchedArray]:
         """The columns."""
         return [
-            Batches(list(parts))
+            BatchedArray(list(parts))
             for parts in zip(*(array.children for array in self._arrays), strict=True)
         ]
 
@@ -45,7 +45,7 @@ class Batches:
 
 
 class OnlyStream:
-    """Hides everything but the protocol of streams, so that no shortcut can stand in for it."""
+    """Has only the protocol of host streams, so that a consumer cannot take a shortcut."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -56,7 +56,7 @@ class OnlyStream:
 
 
 class OnlyDeviceStream:
-    """Likewise of streams of device arrays."""
+    """Has only the protocol of device streams, so that a consumer cannot take a shortcut."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -69,12 +69,12 @@ class OnlyDeviceStream:
 
 
 def to_frame(bridge: ModuleType, batch: pa.RecordBatch, rows: int) -> Any:
-    """Make a frame of a stream of so many rows a batch."""
+    """Make a frame from a stream whose batches have `rows` rows."""
     return bridge.from_arrow_device_stream(OnlyStream(split(batch, rows)))
 
 
 def split(batch: pa.RecordBatch, rows: int) -> pa.RecordBatchReader:
-    """Hand a batch out in batches of so many rows."""
+    """Split a batch into a stream whose batches have `rows` rows."""
 
     def parts() -> Iterator[pa.RecordBatch]:
         for begin in range(0, max(batch.num_rows, 1), rows):
@@ -83,24 +83,24 @@ def split(batch: pa.RecordBatch, rows: int) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(batch.schema, parts())
 
 
-def export(bridge: ModuleType, frame: Any, rows: int) -> Batches:
+def export(bridge: ModuleType, frame: Any, rows: int) -> BatchedArray:
     """Export a frame batch by batch."""
-    return Batches(list(bridge.to_arrow_device_stream(frame, max_rows=rows)))
+    return BatchedArray(list(bridge.to_arrow_device_stream(frame, max_rows=rows)))
 
 
 def consume_stream(bridge: ModuleType, frame: Any, rows: int) -> tuple[pa.RecordBatch, str]:
-    """Let another library import the stream of a frame, and join its batches in pyarrow.
+    """Let another library import the stream of a frame, and concatenate its batches in pyarrow.
 
-    pyarrow takes the stream where it lies in the CPU's memory. Elsewhere pylibcudf, which knows no
-    streams, takes each of its batches.
+    pyarrow imports a stream in CPU memory. Otherwise pylibcudf, which has no stream protocol,
+    imports each batch.
     """
     stream = bridge.to_arrow_device_stream(frame, max_rows=rows)
     if stream.device_type.name == "CPU":
         reader = pa.RecordBatchReader.from_stream(OnlyStream(stream))
         batches, consumer = list(reader), f"pyarrow {pa.__version__}"
     else:
-        pairs = [consume(array) for array in stream]
-        batches, consumer = [batch for batch, _ in pairs], pairs[0][1]
+        consumed = [consume(array) for array in stream]
+        batches, consumer = [batch for batch, _ in consumed], consumed[0][1]
     columns = [
         pa.concat_arrays([batch.column(i) for batch in batches])
         for i in range(batches[0].num_columns)
@@ -108,7 +108,7 @@ def consume_stream(bridge: ModuleType, frame: Any, rows: int) -> tuple[pa.Record
     return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema), consumer
 
 
-def back(bridge: ModuleType, frame: Any, rows: int) -> Any:
-    """Take the stream of a frame back, as one frame."""
+def import_back(bridge: ModuleType, frame: Any, rows: int) -> Any:
+    """Import the stream of a frame as one frame."""
     stream = bridge.to_arrow_device_stream(frame, max_rows=rows)
     return bridge.from_arrow_device_stream(OnlyDeviceStream(stream))
