@@ -11,7 +11,7 @@ from cudf_arrow_bridge.arrow.types import frame_crossing, rows
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
 _HEAD = """\
-<!-- Written by dev/types_page.py from the type table, csrc/src/base/type_table.cpp. Change that. -->
+<!-- Written by dev/types_page.py from csrc/src/base/type_table.cpp. Change that. -->
 
 # What becomes of each Arrow type
 
