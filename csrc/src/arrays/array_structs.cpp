@@ -75,8 +75,8 @@ class array_maker {
   ~array_maker()
   {
     if (num_given_ == 0) { return; }
-    shared_->num_shares.store(num_given_, std::memory_order_relaxed);
-    (void)shared_.release();
+    auto* const given = shared_.release();
+    given->num_shares.store(num_given_, std::memory_order_relaxed);
   }
 
   void make(ArrowArray& array, std::size_t index)
@@ -132,10 +132,13 @@ class array_maker {
   {
     auto const count = static_cast<std::int64_t>(node.num_children);
     auto const code  = ArrowArrayAllocateChildren(&array, count);
-    // nanoarrow counts them once it has them all, and would forget some where memory ran out.
-    if (code != NANOARROW_OK && array.children != nullptr) { array.n_children = count; }
-    check(code);
+    if (code != NANOARROW_OK) {
+      // nanoarrow counts them once it has them all, and would forget those that it has.
+      if (array.children != nullptr) { array.n_children = count; }
+      check(code);
+    }
     for (std::size_t i = 0; i < node.num_children; ++i) {
+      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): they have been allocated.
       make(*array.children[i], node.first_child + i);
     }
   }
