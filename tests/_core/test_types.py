@@ -114,7 +114,7 @@ def test_arrays_cross_as_the_table_says(name):
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
 def test_unsupported_types_are_named_with_their_path(name):
-    """PEERS.md I6, as far as a type isn't taken."""
+    """Types that libcudf has no column for are refused by name."""
     prices = pa.struct([pa.field("id", pa.int32()), pa.field("price", ARROW[name])])
     children = [pa.array([], pa.int32()), empty(ARROW[name])]
     items = pa.Array.from_buffers(

@@ -111,7 +111,7 @@ def test_a_copy_is_one_and_the_producer_is_done_with():
 
 
 def test_memory_of_another_device_is_refused():
-    """PEERS.md I8."""
+    """libcudf 26.10 does not look where the memory is that it adopts."""
     cupy = pytest.importorskip("cupy")
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device only")

@@ -25,7 +25,7 @@ TYPES = [
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_pylibcudf_takes_columns(type_):
-    """`compact`, since it mixes offsets of structs' children up (PEERS.md I3)."""
+    """`compact`, since it replaces the offsets of a struct's children by the parent's."""
     column = on_device(samples.values(type_, samples.MANY, "some"))
     for offset, size in [(0, samples.MANY), (9, 65), (64, 64)]:
         part = sliced(column, offset, size)

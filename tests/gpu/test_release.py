@@ -77,7 +77,7 @@ def values_of(late):
 
 
 def test_a_release_waits_for_the_reader(late):
-    """PEERS.md I11."""
+    """libcudf 26.10 releases at once, whatever is still reading."""
     source = values_of(late)
     reader, found = side_stream(), blank()
     with Reusing(late, bridge.to_arrow_device(source)) as producer:
@@ -106,7 +106,7 @@ def test_the_last_of_many_buffers_releases():
 
 
 def test_releases_come_from_any_thread():
-    """PEERS.md P1."""
+    """pylibcudf 26.10 drops its Python reference without the GIL."""
     producers = [Producer(bridge.to_arrow_device(on_device(ARRAYS["int"]))) for _ in range(8)]
     held = [[column_from(producer)] for producer in producers]
     threads = [threading.Thread(target=columns.clear) for columns in held]

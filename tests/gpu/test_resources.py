@@ -29,7 +29,7 @@ TYPES = [pa.int64(), pa.bool_(), pa.string(), *samples.NESTED]
 
 
 def test_the_label_is_the_truth(resource):
-    """PEERS.md E6."""
+    """libcudf 26.10 labels all memory plain CUDA memory of the current device."""
     import cupy
 
     exported = bridge.to_arrow_device(on_device(pa.array([1, None, 3])))

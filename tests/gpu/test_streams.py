@@ -17,7 +17,7 @@ pytestmark = GPU
 
 
 def test_nothing_waits_for_a_slow_producer(late):
-    """PEERS.md P3."""
+    """pylibcudf 26.10 takes no stream, and works on the default one."""
     producer, consumer, found = side_stream(), side_stream(), blank()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     column = column_from(exported, stream=consumer)

@@ -41,7 +41,7 @@ def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
-    """PEERS.md I3: children's offsets add to the parent's, whoever made them."""
+    """Children's offsets add to the parent's; libcudf 26.10 replaces them."""
     for inner in ((1,), (9, 1), (33, 7), (0, 31)):
         base = samples.nest(type_, nesting, samples.MANY, nulls, inner)
         for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
@@ -52,7 +52,7 @@ def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_nulls_that_nobody_counted_are_counted(type_, nesting, nulls):
-    """PEERS.md I1: null_count = -1 on every level."""
+    """null_count = -1 on every level; libcudf 26.10 takes it at face value."""
     base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for steps in ([(0, samples.MANY)], [(1, 64)], [(31, 65), (2, 33)]):
         array = samples.cut(base, steps)
@@ -67,7 +67,7 @@ def as_batch(schema, struct):
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("inner", [0, 1, 33])
 def test_a_record_batchs_own_offset_counts(nulls, inner):
-    """PEERS.md I2: the offset of the batch itself, alone and over sliced columns."""
+    """The batch's own offset, alone and over sliced columns; libcudf 26.10 ignores it."""
     columns = [samples.sliced(type_, samples.MANY, nulls, (inner,)) for type_ in samples.TYPES]
     names = [str(i) for i in range(len(columns))]
     schema = pa.schema(list(zip(names, samples.TYPES, strict=True)))
@@ -125,7 +125,7 @@ UNSIGNED = [
 @pytest.mark.parametrize(("index_type", "size", "expected"), UNSIGNED)
 @pytest.mark.parametrize("offset", [0, 9, 33])
 def test_unsigned_indices_become_signed(index_type, size, expected, offset):
-    """PEERS.md I5."""
+    """libcudf 26.10 refuses unsigned indices."""
     codes = pa.array([None, *range(size), *range(size)], index_type)
     array = pa.DictionaryArray.from_arrays(codes, pa.array(range(size))).slice(offset)
     column = column_from(array)
@@ -139,7 +139,7 @@ def test_unsigned_indices_become_signed(index_type, size, expected, offset):
 
 
 def test_nulls_among_a_dictionarys_values_stay_null():
-    """PEERS.md I5. libcudf's keys have no nulls: the rows that refer to one are null instead."""
+    """libcudf's keys have no nulls: the rows that refer to one are null instead."""
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1]), pa.array(["a", None]))
     column = column_from(array)
     assert column.children()[1].null_count() == 0
@@ -149,7 +149,7 @@ def test_nulls_among_a_dictionarys_values_stay_null():
 
 
 def test_a_slice_reports_all_bytes_that_it_holds():
-    """PEERS.md I9: rows before the first one count."""
+    """Rows before the first one count for the size of a buffer."""
     column = column_from(pa.array([1, None, 3, 4, None]).slice(2))
     assert column.offset() == 2
     assert column.data().size == 5 * 8

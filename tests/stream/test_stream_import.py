@@ -320,7 +320,7 @@ def test_memory_is_given_back():
 
 
 def test_nullability_may_differ_in_an_iterable():
-    """PEERS.md E9: pylibcudf derives it from what each batch holds."""
+    """pylibcudf 26.10 derives it from what each batch holds."""
     one = pa.record_batch([pa.array([1])], pa.schema([pa.field("a", pa.int64(), nullable=False)]))
     other = pa.record_batch([pa.array([None, 2])], pa.schema([pa.field("a", pa.int64())]))
     found = bridge.from_arrow_device_stream([DeviceOnly(one), DeviceOnly(other)])
