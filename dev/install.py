@@ -29,8 +29,8 @@ def install_build_requirements() -> None:
 
 
 if __name__ == "__main__":
+    extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""  # before setup.py has its own
     print("Installing what the build needs: CUDA's headers and RAPIDS' libraries", flush=True)
     install_build_requirements()
     print("Building and installing the package", flush=True)
-    extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""
     install("--no-build-isolation", f".{extras}")
