@@ -73,7 +73,12 @@ class structure_checker {
                       column_path const& path,
                       int depth)
   {
-    if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr)) {
+    if (schema.n_children < 0) {
+      fail_invalid(path,
+                   "a schema with " + std::to_string(schema.n_children) +
+                     " children found, at least 0 expected");
+    }
+    if (schema.n_children > 0 && schema.children == nullptr) {
       fail_invalid(path,
                    "a schema with " + std::to_string(schema.n_children) +
                      " children, and no pointers to them, found");

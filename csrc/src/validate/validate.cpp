@@ -150,10 +150,14 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
                            : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
                                                           : max_end;
   if (ends.null_count > 0) { fail_invalid(path, "null run ends found"); }
-  if (array.length > 0 && (ends.length == 0 || array.offset + array.length > max_run_end)) {
+  auto const last_row = array.offset + array.length;
+  if (array.length > 0 && ends.length == 0) {
+    fail_invalid(path, "no runs found, which do not reach row " + std::to_string(last_row));
+  }
+  if (array.length > 0 && last_row > max_run_end) {
     fail_invalid(path,
-                 std::to_string(ends.length) + " runs found, which do not reach row " +
-                   std::to_string(array.offset + array.length));
+                 "run ends of the Arrow type '" + std::string{types.children[0].type.row->arrow} +
+                   "' found, which do not reach row " + std::to_string(last_row));
   }
   check_rows(ends.length, path);
   if (values.length < ends.length) {
@@ -225,10 +229,13 @@ std::int64_t check_offsets(parsed_type const& type,
   if (rows.size == 0) { return 0; }
   auto const first = offset_at(type, array, rows.begin);
   auto const end   = offset_at(type, array, rows.begin + rows.size);
-  if (first < 0 || end < first) {
+  if (first < 0) {
+    fail_invalid(path, "offset " + std::to_string(first) + " found, at least 0 expected");
+  }
+  if (end < first) {
     fail_invalid(path,
                  "offsets from " + std::to_string(first) + " to " + std::to_string(end) +
-                   " found, not negative and ascending expected");
+                   " found, ascending expected");
   }
   return end;
 }
