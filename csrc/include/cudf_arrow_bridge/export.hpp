@@ -23,27 +23,28 @@ namespace detail {
 struct array_tree;
 }
 
-/// One buffer of an exported array, for people and tests; sizes are the bytes that Arrow reads.
+/// Describes one buffer of an exported array. `size` is what Arrow reads, not what is allocated.
 struct buffer_info {
   std::string_view name;  ///< "validity", "data", "offsets", "views" or "sizes"
   void const* address;    ///< null where the buffer is absent
   std::int64_t size;      ///< bytes
-  bool zero_copy;         ///< whether it is the source's own memory
+  bool zero_copy;         ///< whether it is the memory of the exported column
 };
 
-/// Knobs of `to_arrow_device`.
+/// Options of `to_arrow_device`.
 struct export_options {
-  /// Copy the masks of slices that begin within a byte, so that no array has an offset.
+  /// Copy null masks whose first bit is not at a byte boundary, so that `ArrowArray.offset` is 0.
   bool compact{false};
-  /// Label managed memory as plain CUDA memory, for consumers that know no other.
+  /// Report managed memory as `ARROW_DEVICE_CUDA`, for consumers that do not know
+  /// `ARROW_DEVICE_CUDA_MANAGED`.
   bool managed_as_cuda{false};
 };
 
 /**
- * @brief A column or table, laid out as Arrow wants it, with shared ownership of all its buffers.
+ * @brief A column or table in Arrow's layout, with shared ownership of all its buffers.
  *
- * Cheap to copy: copies share one immutable tree. Each call of `to_arrow` makes one more live C
- * struct over it; the tree, and with it the source, goes when the last of them is gone.
+ * Cheap to copy: copies share one immutable tree. Each call of `to_arrow` makes another C struct
+ * that shares the tree. The tree and the exported columns are freed with the last of these.
  */
 class CUDF_ARROW_BRIDGE_EXPORT device_array {
  public:
@@ -53,30 +54,31 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   /**
    * @brief Makes an `ArrowDeviceArray` that shares ownership of the buffers.
    *
-   * Its release callback may be called from any thread, never throws, and leaves children that a
-   * consumer moved out usable until they are released themselves.
+   * Its release callback may be called from any thread and never throws. Children that a consumer
+   * moved out stay usable until they are released themselves.
    */
   [[nodiscard]] unique_device_array to_arrow() const;
 
   /**
-   * @brief The same array in host memory: itself if it is there, else a copy.
+   * @brief The array in host memory: this one if it is there already, else a copy.
    *
-   * Waits for the copies, and once more before them if there are strings, whose sizes are data.
+   * Waits for the copies. Where there are strings it waits once more before copying, to read the
+   * last offsets, which say how many bytes to copy.
    *
    * @throws rmm::cuda_error if a copy fails
    *
-   * @param stream Stream that the copies are enqueued on; made to wait for the array's event
+   * @param stream Stream for the copies; it is made to wait for the array's event first
    */
   [[nodiscard]] device_array to_host(cuda::stream_ref stream) const;
 
   /**
-   * @brief Blocks until the data is ready, for readers that cannot wait for an event.
+   * @brief Blocks until the data is ready, for consumers that cannot wait for a CUDA event.
    *
-   * @throws rmm::cuda_error if the work that makes it has failed
+   * @throws rmm::cuda_error if the work that produces the data has failed
    */
   void wait() const;
 
-  /// @return Whether this handle was reset (or never filled)
+  /// @return Whether this handle is empty
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
 
   /// Drops this handle's share.
@@ -84,19 +86,19 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 
   [[nodiscard]] memory_location location() const;  ///< Where the buffers live
   [[nodiscard]] std::int64_t length() const;       ///< Rows
-  [[nodiscard]] std::int64_t null_count() const;   ///< Null rows; -1 where nobody counted
+  [[nodiscard]] std::int64_t null_count() const;   ///< Null rows; -1: not counted
   [[nodiscard]] std::int64_t offset() const;       ///< `ArrowArray.offset`
   [[nodiscard]] std::int64_t num_children()
-    const;  ///< Children, a dictionary's values not among them
+    const;  ///< Children, not counting a dictionary's values
   [[nodiscard]] device_array child(std::int64_t index) const;  ///< A handle on one child
   [[nodiscard]] bool has_dictionary() const;      ///< Whether there are dictionary values
   [[nodiscard]] device_array dictionary() const;  ///< A handle on the dictionary's values
 
   /**
-   * @brief The buffers of this array, without its children's.
+   * @brief The buffers of this array, without those of its children.
    *
-   * The size of a string's data is read from its last offset: on device memory that waits for the
-   * data and for the copy of a scalar.
+   * The size of string data is read from the last offset. On device memory this waits for the data
+   * and for the copy of that offset.
    */
   [[nodiscard]] std::vector<buffer_info> buffers() const;
 
@@ -111,27 +113,27 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 /**
  * @brief Exports a column without copying any buffer whose layout Arrow shares.
  *
- * Costs O(columns), whatever the number of rows. Slices leave with shifted pointers and no offset
- * wherever that is free; a mask that begins within a byte makes `ArrowArray.offset` carry the rest
- * (below 8), or is copied if the options ask for it. Rows of a struct's children and of a
- * dictionary's indices are the parent's, as in libcudf, which ignores offsets of their own.
+ * Costs O(columns), whatever the number of rows. A slice is exported with advanced buffer pointers
+ * and `ArrowArray.offset` 0. If its first mask bit is not at a byte boundary, the offset is the bit
+ * within the byte (1 to 7), or the mask is copied if `options.compact` is set. A struct's children
+ * and a dictionary's indices are sliced by the parent's offset; as in libcudf, an offset of their
+ * own is ignored.
  *
  * @throws cudf::data_type_error if a column has a type that Arrow lacks
- * @throws std::invalid_argument if a column lacks a child that its type needs, or if buffers live
- *   in different places
+ * @throws std::invalid_argument if a column lacks a child that its type needs, or if buffers are in
+ *   different kinds of memory or on different devices
  *
  * @param column Column to export
- * @param owner Keeps the memory of `column` alive; dropped from whatever thread releases last
- * @param options See there
- * @param stream Stream that conversions are enqueued on; its work so far is what consumers wait
- *   for. The host waits for it in one case: pageable host memory, which has no event, on a machine
- *   where a device's kernels may be writing to it (`cudaDevAttrPageableMemoryAccess`). Converted
- *   buffers are freed on it, so it must outlive the export and its pending releases: see
- *   `drain_releases`.
- * @param mr Resource for converted buffers, and for what is needed to convert them; on the device
- *   that the column is on, which is made current. The resource of the device that is current now
- *   stands for that of the column's device, as set in rmm; any other is taken as it is. Where that
- *   of a pinned or managed column gives plain device memory, the array is labelled as such.
+ * @param owner Keeps the memory of `column` alive; destroyed on the thread that releases last
+ * @param options Options of the export
+ * @param stream Stream that conversions are enqueued on. Consumers wait for the work enqueued on it
+ *   so far. The host waits for it in one case: pageable host memory, which has no event, on a
+ *   machine where kernels can write to it (`cudaDevAttrPageableMemoryAccess`). Converted buffers
+ *   are freed on it, so it must outlive the export and its pending releases: see `drain_releases`.
+ * @param mr Resource for converted buffers and temporary memory. The column's device is made
+ *   current while it is used. If it is rmm's current resource of the current device, that of the
+ *   column's device is used instead. If it gives plain device memory for a pinned or managed
+ *   column, the array is reported as `ARROW_DEVICE_CUDA`.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::column_view const& column,
@@ -141,22 +143,26 @@ to_arrow_device(cudf::column_view const& column,
                 rmm::device_async_resource_ref mr);
 
 /**
- * @brief Exports a column as a schema says that was made for it with `make_schema`.
+ * @brief Exports a column with a schema that `make_schema` made for it.
  *
- * What a request changed is relabelled where the layouts agree, and converted where they don't; the
- * host then waits for the GPU where values, null counts or sizes decide. Converting dictionaries,
- * and finding out whether values fit a narrower type, take time that grows with the number of rows.
+ * Where a requested type has the same buffers as the column's own, only the schema differs; else
+ * buffers are converted. The host waits for the GPU where a conversion depends on values, null
+ * counts or sizes. Converting dictionaries, and checking whether values fit a narrower type, take
+ * time that grows with the number of rows.
  *
- * @throws std::invalid_argument as above; if the schema is of another column; if values or nulls
- *   contradict the schema that was requested
+ * @throws cudf::data_type_error if a column has a type that Arrow lacks
+ * @throws std::invalid_argument if a column lacks a child that its type needs, if buffers are in
+ *   different kinds of memory or on different devices, if the schema was made for another column,
+ *   or if values or nulls contradict the requested schema
  * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
  *
  * @param column Column to export
- * @param schema What to export it as
- * @param owner As above
- * @param options As above
- * @param stream As above
- * @param mr As above
+ * @param schema Schema of the exported array
+ * @param owner Keeps the memory of `column` alive; destroyed on the thread that releases last
+ * @param options Options of the export
+ * @param stream Stream for conversions and for freeing their results; must outlive the export and
+ *   its pending releases
+ * @param mr Resource for converted buffers and temporary memory, chosen as without a schema
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::column_view const& column,
@@ -167,13 +173,18 @@ to_arrow_device(cudf::column_view const& column,
                 rmm::device_async_resource_ref mr);
 
 /**
- * @brief Exports a table as a struct array, likewise.
+ * @brief Exports a table as a struct array, each column without copying as a single column is.
  *
- * @param table Table to export; its number of rows counts also where it has no columns
- * @param owner As above
- * @param options As above
- * @param stream As above
- * @param mr As above
+ * @throws cudf::data_type_error if a column has a type that Arrow lacks
+ * @throws std::invalid_argument if a column lacks a child that its type needs, or if buffers are in
+ *   different kinds of memory or on different devices
+ *
+ * @param table Table to export; its number of rows is kept even if it has no columns
+ * @param owner Keeps the memory of `table` alive; destroyed on the thread that releases last
+ * @param options Options of the export
+ * @param stream Stream for conversions and for freeing their results; must outlive the export and
+ *   its pending releases
+ * @param mr Resource for converted buffers and temporary memory, chosen as for a column
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::table_view const& table,
@@ -183,14 +194,17 @@ to_arrow_device(cudf::table_view const& table,
                 rmm::device_async_resource_ref mr);
 
 /**
- * @brief Exports a table as a schema says that was made for it, likewise.
+ * @brief Exports a table as a struct array with a schema that `make_schema` made for it.
  *
- * @param table Table to export
- * @param schema What to export it as
- * @param owner As above
- * @param options As above
- * @param stream As above
- * @param mr As above
+ * Converts and throws as the export of a column with a schema does.
+ *
+ * @param table Table to export; its number of rows is kept even if it has no columns
+ * @param schema Schema of the exported array
+ * @param owner Keeps the memory of `table` alive; destroyed on the thread that releases last
+ * @param options Options of the export
+ * @param stream Stream for conversions and for freeing their results; must outlive the export and
+ *   its pending releases
+ * @param mr Resource for converted buffers and temporary memory, chosen as for a column
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(cudf::table_view const& table,

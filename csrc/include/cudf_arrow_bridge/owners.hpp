@@ -10,8 +10,8 @@ namespace cudf_arrow_bridge {
 /**
  * @brief Sole owner of one C struct of the Arrow C data interface.
  *
- * The struct is released when the owner goes, unless it was moved out before. A moved-from owner
- * holds a released (empty) struct.
+ * The struct is released when the owner is destroyed, unless it was moved out before. A moved-from
+ * owner holds a released struct.
  *
  * @tparam Struct `ArrowSchema`, `ArrowArray`, `ArrowDeviceArray` or one of the streams
  */
@@ -20,7 +20,7 @@ class unique_struct {
  public:
   unique_struct() noexcept = default;
 
-  /// Takes the struct behind `source`, which is left released as the specification's move asks.
+  /// Moves the struct out of `source` and marks `source` released, as the specification asks.
   explicit unique_struct(Struct* source) noexcept : value_{*source}
   { release_callback(*source) = nullptr; }
 
@@ -49,10 +49,10 @@ class unique_struct {
 
   Struct const* operator->() const noexcept { return &value_; }
 
-  /// @return Whether there is nothing (left) to release
+  /// @return Whether there is nothing to release
   [[nodiscard]] bool is_released() const noexcept { return release_callback(value_) == nullptr; }
 
-  /// Moves the struct to `destination`, whose former content is overwritten, not released.
+  /// Moves the struct to `destination`, whose previous content is overwritten, not released.
   void move_to(Struct* destination) noexcept
   {
     *destination             = value_;

@@ -24,30 +24,31 @@ struct schema_tree;
 using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
 
 /**
- * @brief What Arrow's schema says of a column and a `cudf::column_view` does not.
+ * @brief What an Arrow schema holds about a column and a `cudf::column_view` does not.
  *
- * `children` follow Arrow's children: one for a list (its element), one a field for a struct, one
- * for a dictionary (its values). Where there are fewer, defaults are used: "item" for elements and
- * the position for fields.
+ * `children` follow Arrow's children: the element of a list, the fields of a struct, the values of
+ * a dictionary. For missing children defaults are used: the name of an element is "item", that of a
+ * field its position.
  */
 struct column_metadata {
   std::string name{};             ///< field name
-  bool nullable{true};            ///< never derived from the data: batches of a stream must agree
+  bool nullable{true};            ///< never derived from the data: batches must agree
   std::string timezone{};         ///< of timestamps; empty: none
   int precision{0};               ///< of decimals; 0: the most that the width holds
-  bool ordered{false};            ///< of dictionaries: whether the order of values has a meaning
+  bool ordered{false};            ///< of dictionaries: whether the order of values matters
   key_value_metadata metadata{};  ///< the field's own metadata, extension types included
   std::vector<column_metadata> children{};
 
-  /// What the column was imported from, to leave as again as far as its type still can; its values
-  /// are taken on trust. Null: nobody knows. Borrowed for the length of a call.
+  /// Schema that the column was imported with, or null. The column is exported with the same Arrow
+  /// types where its libcudf type still allows it; its values are not checked for that. Only read
+  /// during the call.
   ArrowSchema const* origin{nullptr};
 };
 
 /**
- * @brief A schema that is built once and handed out any number of times.
+ * @brief A schema that is built once and exported any number of times.
  *
- * Cheap to copy: copies share one immutable tree, which each C struct is made from.
+ * Cheap to copy: copies share one immutable tree, from which each C struct is made.
  */
 class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  public:
@@ -55,19 +56,19 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   shared_schema() = default;
 
   /**
-   * @brief Makes an `ArrowSchema` with formats, names and metadata of its own.
+   * @brief Makes an `ArrowSchema` that owns its formats, names and metadata.
    *
-   * Its release callback may be called from any thread, never throws, and leaves children that a
-   * consumer moved out usable until they are released themselves.
+   * Its release callback may be called from any thread and never throws. Children that a consumer
+   * moved out stay usable until they are released themselves.
    *
    * @throws std::invalid_argument for an empty handle
    */
   [[nodiscard]] unique_schema to_arrow() const;
 
-  /// @return Whether there is no schema behind this handle
+  /// @return Whether this handle has no schema
   [[nodiscard]] bool is_empty() const noexcept { return tree_ == nullptr; }
 
-  /// @return Whether both are handles on one and the same schema; two that are alike are not
+  /// @return Whether both handles share one tree; equal schemas that were made apart do not
   [[nodiscard]] bool is(shared_schema const& other) const noexcept { return tree_ == other.tree_; }
 
  private:
@@ -91,22 +92,22 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
 /**
  * @brief The Arrow schema of a column.
  *
- * Depends on types, metadata and what is requested alone, never on data, nulls or sizes. A request
- * is met level by level as far as there is a way: other offsets, views, binary, maps, dates and
- * times of day of the columns that hold them, dictionaries or their values, decimals of another
- * width or precision; names, nullability and metadata always. What cannot be met comes as it is.
+ * Depends only on types, metadata and the requested schema, not on data, nulls or sizes. A request
+ * is met level by level where libcudf's type allows it: another offset width, views, binary, maps,
+ * dates, times of day, dictionaries or their plain values, decimals of another width or precision.
+ * Names, nullability and metadata are always taken from it. A type that cannot be converted is
+ * exported as without a request.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold; for a request that contradicts the specification, goes
- *   beyond the bounds of imports, has another number of fields, or gives a field the name of
- *   another one
+ *   that the decimal's width cannot hold; if the request contradicts the specification, exceeds the
+ *   limits of imports, has another number of fields, or gives a field the name of another one
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read
  * @param metadata Names and parameters
- * @param requested Schema that a consumer would rather have, by the Arrow PyCapsule interface's
- *   rules; null: none
- * @return The schema, to be handed out, and to be exported by
+ * @param requested Schema that the consumer prefers (`requested_schema` of the Arrow PyCapsule
+ *   interface); null: none
+ * @return The schema, for `to_arrow` and `to_arrow_device`
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema
 make_schema(cudf::column_view const& column,
@@ -117,14 +118,14 @@ make_schema(cudf::column_view const& column,
  * @brief The Arrow schema of a table: a struct that is not nullable, which marks a record batch.
  *
  * @throws std::invalid_argument as for a column, or if `columns` has more entries than the table,
- * or if what is requested is no struct
- * @throws cudf::data_type_error as for a column
+ *   or if the requested schema is not a struct
+ * @throws cudf::data_type_error if a column or one below has a type that Arrow lacks
  *
  * @param table Table to describe; no buffer is read
  * @param columns Names and parameters of the columns, in order
  * @param metadata Metadata of the schema itself
- * @param requested As for a column
- * @return The schema, to be handed out, and to be exported by
+ * @param requested Schema that the consumer prefers; null: none
+ * @return The schema, for `to_arrow` and `to_arrow_device`
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema
 make_schema(cudf::table_view const& table,
@@ -133,43 +134,43 @@ make_schema(cudf::table_view const& table,
             ArrowSchema const* requested = nullptr);
 
 /**
- * @brief A copy of anybody's schema, to be handed out any number of times.
+ * @brief Copies a schema of any producer, so that it can be exported any number of times.
  *
- * @throws std::invalid_argument if the schema cannot be walked: it was released, say, or lacks a
- *   format
+ * @throws std::invalid_argument if the schema is malformed, for example released or without a
+ *   format string
  *
  * @param schema Schema to copy; only read
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_schema copy_schema(ArrowSchema const& schema);
 
 /**
- * @brief Checks that a batch with a schema of its own fits into a stream.
+ * @brief Checks that the schema of a batch matches the schema of its stream.
  *
- * Types, names, flags and extension types have to be the same at every level. Other metadata, and
- * the name and flags of the top level, may differ; a column that may hold no nulls fits where one
- * that may is expected.
+ * Types, names, flags and extension types must be equal at every level. Other metadata, and the
+ * name and flags of the top level, may differ. A column of the batch that is not nullable matches a
+ * nullable one of the stream.
  *
- * @throws std::invalid_argument that names the first column that differs, or cannot be walked
+ * @throws std::invalid_argument that names the first column that differs or is malformed
  *
- * @param expected Schema of the stream, known to be sound
+ * @param expected Schema of the stream, checked before
  * @param found Schema of the batch
- * @param any_nullability Let it pass, too, that only the batch may hold nulls: for readers of
- *   schemas whose producers derive it from the data
+ * @param any_nullability Also let a nullable column of the batch match one of the stream that is
+ *   not, for producers that derive nullability from the data of each batch
  */
 CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
                                                 ArrowSchema const& found,
                                                 bool any_nullability = false);
 
 /**
- * @brief Compares all that two schemas say: types, names, flags and metadata at every level.
+ * @brief Whether two schemas are equal: types, names, flags and metadata at every level.
  *
- * @param one Schema that has been found to be sound, by an import say
- * @param other Another
+ * @param one Schema that has been checked, for example by an import
+ * @param other Schema that has been checked
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool equal_schemas(ArrowSchema const& one,
                                                           ArrowSchema const& other);
 
-/// One C struct of the schema that `make_schema` makes, which throws likewise.
+/// Makes one C struct of what `make_schema` returns, and throws what that throws.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
 to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
 

@@ -23,7 +23,7 @@
 
 namespace cudf_arrow_bridge {
 
-/// What a stream's producer reports: an `errno` code and a message.
+/// An error that the producer of a stream reported: an `errno` code and a message.
 class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
  public:
   stream_error(int code, std::string const& message) : std::runtime_error{message}, code_{code} {}
@@ -35,16 +35,16 @@ class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
   int code_;
 };
 
-/// One batch on its way into a stream.
+/// One batch of a stream.
 struct stream_batch {
-  shared_schema schema;  ///< what the batch says of itself; empty: the stream's schema
-  device_array array;    ///< a released handle is the end of the stream
+  shared_schema schema;  ///< schema of the batch; empty: it has the stream's schema
+  device_array array;    ///< a released handle marks the end of the stream
 
   /// @return Whether there are no more batches
   [[nodiscard]] bool is_end() const noexcept { return array.is_released(); }
 };
 
-/// Makes the batches of a stream, one at a time. Called by one thread at a time, but by any.
+/// Makes the batches of a stream. May be called from any thread, but by one at a time.
 class CUDF_ARROW_BRIDGE_EXPORT batch_source {
  public:
   batch_source()                               = default;
@@ -55,27 +55,27 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
   /**
    * @brief Makes the next batch. Not called again after the end or an exception.
    *
-   * @throws stream_error whose code consumers shall see, or anything else
+   * @throws stream_error to choose the `errno` code that consumers see; else any exception
    */
   [[nodiscard]] virtual stream_batch next() = 0;
 };
 
 /**
- * @brief The rows of a table in batches, each a zero-copy slice. Costs O(columns) a batch.
+ * @brief Splits a table into batches, each a zero-copy slice. Costs O(columns) for each batch.
  *
- * A table without rows is one batch without rows. Each batch is exported when it is asked for, as
- * `to_arrow_device` does, and has an event of its own.
+ * A table without rows gives one batch without rows. Each batch is exported by `to_arrow_device`
+ * when it is pulled, and has its own event.
  *
  * @throws std::invalid_argument if `max_rows` is not positive
  *
  * @param table Table to split
  * @param schema Its schema
- * @param owner Keeps the memory of `table` alive, as long as the source or any batch is
+ * @param owner Keeps the memory of `table` alive; held by the source and by each batch
  * @param max_rows Rows of each batch but the last
  * @param options As in `to_arrow_device`
- * @param stream As in `to_arrow_device`; must outlive the source as well. The per-thread default
- *   stream is that of the calling thread: for batches that another one asks for the legacy default
- *   stream stands in, which comes after it
+ * @param stream As in `to_arrow_device`; must outlive the source as well. `cudaStreamPerThread`
+ *   means that of the calling thread: batches that another thread pulls are exported on the legacy
+ *   default stream, which waits for it
  * @param mr As in `to_arrow_device`
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> slices(
@@ -98,14 +98,14 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
   cuda::stream_ref stream,
   rmm::device_async_resource_ref mr);
 
-/// One batch that is there already.
+/// A source of one batch that exists already.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> single(stream_batch batch);
 
 /**
- * @brief The batches of many sources, one source after the other.
+ * @brief The batches of several sources, one source after the other.
  *
- * @param next Makes the next source when the one before has ended; null is the end. May throw as
- * `batch_source::next`.
+ * @param next Called for the next source when the previous one has ended; returns null at the end.
+ *   May throw what `batch_source::next` may.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> chain(
   std::function<std::unique_ptr<batch_source>()> next);
@@ -113,9 +113,9 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
 /**
  * @brief A stream of batches of one schema and one kind of memory, pulled one at a time.
  *
- * Holds no more than one batch ahead: the first, where somebody asked for the schema before it. A
- * batch that fails, or that has another schema or lies in another kind of memory, ends the stream:
- * its error comes again at each further call.
+ * Pulls at most one batch ahead: the first, if its schema or kind of memory is asked for. A batch
+ * that fails, or that has another schema or is in another kind of memory, ends the stream: each
+ * further call throws the same error.
  *
  * Not for use by several threads at once.
  */
@@ -141,7 +141,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   /**
    * @brief The kind of memory that all batches are in.
    *
-   * Of a stream of no batches it is that of new columns: CUDA, or CPU without a GPU.
+   * For a stream without batches: CUDA, or CPU without a GPU.
    *
    * @throws ... what the source throws for the first batch
    */
@@ -150,19 +150,19 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   /**
    * @brief Pulls the next batch.
    *
-   * @throws std::invalid_argument if the batch doesn't fit into the stream
+   * @throws std::invalid_argument if the batch has another schema or kind of memory
    * @throws ... what the source throws
    */
   [[nodiscard]] stream_batch next();
 
-  /// @return Whether nothing is left to pull: ended, failed, moved away or reset
+  /// @return Whether nothing is left to pull: the stream has ended, failed, been moved or reset
   [[nodiscard]] bool is_released() const noexcept { return source_ == nullptr && ahead_.is_end(); }
 
-  /// Drops the source and what was pulled ahead.
+  /// Destroys the source and the batch that was pulled ahead.
   void reset() noexcept;
 
   /**
-   * @brief Moves what is left into an `ArrowDeviceArrayStream`, whose callbacks never throw.
+   * @brief Moves the remaining batches to an `ArrowDeviceArrayStream`. Its callbacks never throw.
    *
    * They may be called from any thread, one at a time. An exception becomes an `errno` code and a
    * message, which stays valid until the next call: stream_error's own code, ENOMEM for
@@ -174,11 +174,11 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   [[nodiscard]] unique_device_array_stream to_arrow() &&;
 
   /**
-   * @brief Likewise an `ArrowArrayStream`, for memory that the CPU can read.
+   * @brief Moves the remaining batches to an `ArrowArrayStream`, for memory that the CPU can read.
    *
    * It has no events, so its `get_next` waits for each batch.
    *
-   * @throws std::invalid_argument if the memory is of a GPU
+   * @throws std::invalid_argument if the batches are in GPU memory
    */
   [[nodiscard]] unique_array_stream to_arrow_host() &&;
 
@@ -198,8 +198,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
 /**
  * @brief Adopts a stream of another library and pulls its arrays, one at a time.
  *
- * The stream is released exactly once: at its end, after an error, or with this object. Each array
- * is the caller's, to be imported with `schema()` by `from_arrow_device_table` or
+ * The stream is released exactly once: at its end, after an error, or with this object. The caller
+ * owns each array and imports it with `schema()` by `from_arrow_device_table` or
  * `from_arrow_device_column`.
  *
  * Not for use by several threads at once.
@@ -210,23 +210,32 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
   array_stream_reader() = default;
 
   /**
-   * @brief Moves a stream of device arrays here.
+   * @brief Takes ownership of a stream of device arrays.
    *
-   * @throws std::invalid_argument if the stream was released already or lacks a callback; it is
-   *   then still the caller's
+   * @throws std::invalid_argument if the stream was released already or lacks a callback; the
+   *   caller then still owns it
    *
-   * @param stream Left released
+   * @param stream Stream to adopt; marked released
    */
   explicit array_stream_reader(ArrowDeviceArrayStream* stream);
 
-  /// Likewise a stream of host arrays, which come as device arrays of the CPU.
+  /**
+   * @brief Takes ownership of a stream of host arrays, which are returned as device arrays with the
+   * device type CPU.
+   *
+   * @throws std::invalid_argument if the stream was released already or lacks a callback; the
+   *   caller then still owns it
+   *
+   * @param stream Stream to adopt; marked released
+   */
   explicit array_stream_reader(ArrowArrayStream* stream);
 
   /**
-   * @brief The schema of all arrays. Asked for once.
+   * @brief The schema of all arrays. The producer is asked for it once.
    *
-   * @throws stream_error what the producer reports
-   * @throws std::invalid_argument if the producer gives none
+   * @throws stream_error if the producer reports an error
+   * @throws std::invalid_argument if the producer returns a released schema, or this handle is
+   * empty
    *
    * @return Valid while this object lives
    */
@@ -235,13 +244,13 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
   /**
    * @brief Pulls the next array.
    *
-   * @throws stream_error what the producer reports; again at each further call
+   * @throws stream_error if the producer reports an error; again at each further call
    *
-   * @return The array, released at the end of the stream
+   * @return The array; a released one marks the end of the stream
    */
   [[nodiscard]] unique_device_array next();
 
-  /// @return The code of the `stream_error` that ended the stream, 0 if none has
+  /// @return The code of the `stream_error` that ended the stream; 0 if none did
   [[nodiscard]] int error_code() const noexcept { return failure_ ? failure_->code() : 0; }
 
   /// Releases the stream now.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Columns as tensors and back, for libraries that speak DLPack or the CUDA array interface.
+/// Columns as tensors and back, for libraries with DLPack or the CUDA array interface.
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
@@ -23,7 +23,7 @@ struct DLManagedTensorVersioned;
 
 namespace cudf_arrow_bridge {
 
-/// What the elements of a tensor are; the values are DLPack's type codes.
+/// The kind of a tensor's elements. The values are DLPack's type codes.
 enum class element_kind : std::uint8_t {
   integer          = 0,
   unsigned_integer = 1,
@@ -34,14 +34,14 @@ enum class element_kind : std::uint8_t {
 /// Dense memory with a shape. Owns nothing.
 struct tensor_view {
   void const* data{nullptr};            ///< the first element; null if there is none
-  memory_location location{};           ///< where it is
-  element_kind kind{};                  ///< of the elements
-  std::int64_t bits{0};                 ///< of one element
+  memory_location location{};           ///< kind and device of the memory
+  element_kind kind{};                  ///< kind of the elements
+  std::int64_t bits{0};                 ///< size of an element
   std::vector<std::int64_t> shape{};    ///< elements along each dimension
-  std::vector<std::int64_t> strides{};  ///< from one to the next of each dimension, in elements
+  std::vector<std::int64_t> strides{};  ///< step along each dimension, in elements
 };
 
-/// Whether memory may be, or has to be, copied on the way.
+/// Whether a conversion to or from a tensor may, or must, copy.
 enum class copy_policy : std::int8_t { if_needed, never, always };
 
 /**
@@ -51,21 +51,21 @@ enum class copy_policy : std::int8_t { if_needed, never, always };
  */
 class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  public:
-  /// Nothing.
+  /// An empty handle.
   shared_tensor() = default;
 
   /**
-   * @brief Takes an array over.
+   * @brief Takes ownership of an array.
    *
-   * @param view Points into the array
-   * @param memory Keeps what `view` points at alive; its event says when the data is there
-   * @param is_copy Whether nobody else has this memory
+   * @param view Tensor over the memory of the array
+   * @param memory Array that owns the memory; its event marks when the data is ready
+   * @param is_copy Whether the memory was copied for this tensor alone
    */
   shared_tensor(tensor_view view, unique_device_array&& memory, bool is_copy);
 
   [[nodiscard]] tensor_view const& view() const noexcept { return view_; }
 
-  /// @return Whether the memory was copied for this tensor, so that nobody minds who writes to it
+  /// @return Whether the memory was copied for this tensor, so that writing to it is safe
   [[nodiscard]] bool is_copy() const noexcept { return is_copy_; }
 
   /**
@@ -76,22 +76,23 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
   void make_wait(cuda::stream_ref stream) const;
 
   /**
-   * @brief Blocks until the data is there.
+   * @brief Blocks until the data is ready.
    *
-   * @throws rmm::cuda_error if the work that makes it has failed
+   * @throws rmm::cuda_error if the work that produces the data has failed
    */
   void wait() const;
 
   /**
-   * @brief Makes a DLPack tensor, to be deleted once by its own deleter, from any thread.
+   * @brief Makes a DLPack tensor that shares the memory. Its deleter may run on any thread.
    *
-   * It shares the memory. It is marked read-only, as Arrow's arrays are, unless it is a copy.
+   * It is marked read-only, as Arrow's arrays are, unless it is a copy.
    *
-   * @param device_type What to label the memory as: what it is, or a name for it that holds, too
+   * @param device_type Device type to report: that of the memory, or another that is true of it,
+   *   such as CUDA for managed memory
    */
   [[nodiscard]] DLManagedTensorVersioned* to_dlpack_versioned(ArrowDeviceType device_type) const;
 
-  /// The same as the tensor of DLPack before 1.0, which cannot say that it is read-only.
+  /// Makes a tensor of DLPack before 1.0, which has no read-only flag.
   [[nodiscard]] DLManagedTensor* to_dlpack(ArrowDeviceType device_type) const;
 
  private:
@@ -104,18 +105,19 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * @brief An array as a tensor: a column of numbers has one dimension, a struct or table of them
  * two.
  *
- * Zero-copy for a column, and for a table whose columns stand right behind one another in memory.
- * Other tables are copied, columns one after another, on `stream`.
+ * Zero-copy for a column, and for a table whose columns are contiguous in memory, one after the
+ * other. Other tables are copied to that layout on `stream`.
  *
- * Waits where nobody has counted the nulls of a column that has a mask.
+ * Waits for the GPU if a column has a mask and its nulls were not counted.
  *
- * @throws cudf::data_type_error if it is no tensor: a type that tensors lack, columns of several
- *   types, nulls, or a copy that is needed and not allowed. `array` is then still the caller's.
+ * @throws cudf::data_type_error if the array cannot be a tensor: it has a type that tensors lack,
+ *   columns of several types, or nulls, or needs a copy that `policy` forbids. `array` is then
+ *   still the caller's.
  *
  * @param schema Schema of the array; only read
- * @param array An export of this library; left released
+ * @param array An export of this library; marked released after success
  * @param policy Whether to copy
- * @param owner Kept alive as long as a copy is: of `stream` and `mr`
+ * @param owner Keeps `stream` and `mr` alive as long as a copy exists
  * @param stream Stream that copies are enqueued on and freed on
  * @param mr Resource for copies
  */
@@ -127,16 +129,16 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
                                                                rmm::device_async_resource_ref mr);
 
 /**
- * @brief One buffer of an array as a tensor of one dimension, null rows and all.
+ * @brief One buffer of an array as a tensor of one dimension, including null rows.
  *
- * Elements are what is stored: integers for offsets, timestamps, durations, decimals and the
- * indices of dictionaries, bytes for bits and the data of strings.
+ * Elements are the stored values: integers for offsets, timestamps, durations, decimals and
+ * dictionary indices; bytes for bitmaps and string data.
  *
  * @throws cudf::data_type_error if tensors have no such type; `array` is then still the caller's
  *
  * @param schema Schema of the array; only read
- * @param array An export of this library; left released
- * @param index Which of the buffers
+ * @param array An export of this library; marked released after success
+ * @param index Index of the buffer
  * @param size Bytes of the buffer
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_tensor buffer_tensor(ArrowSchema const& schema,
@@ -144,7 +146,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
                                                                    std::size_t index,
                                                                    std::int64_t size);
 
-/// Columns made of a tensor.
+/// Columns that were imported from a tensor.
 struct CUDF_ARROW_BRIDGE_EXPORT imported_tensor {
   imported_table table;  ///< one column if the tensor had one dimension
   bool is_table{false};  ///< whether it had two
@@ -154,10 +156,11 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_tensor {
  * @brief Describes a DLPack tensor.
  *
  * @throws cudf::data_type_error for a type that columns lack
- * @throws std::invalid_argument for a tensor that contradicts the specification or itself, or has
- *   another number of dimensions than one or two
+ * @throws std::invalid_argument for a tensor that contradicts the specification or itself, or does
+ *   not have one or two dimensions
  *
- * @param tensor Only read, and no more than its version if that is one that we don't know
+ * @param tensor Tensor to describe; only read. If its major version is unknown, nothing but the
+ *   version is read
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT tensor_view view_dlpack(DLManagedTensor const* tensor);
 
@@ -174,23 +177,24 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
 /**
  * @brief Imports a tensor as columns over its memory, as `from_arrow_device_column` does an array.
  *
- * Adopts the memory of contiguous columns: of one dimension with a stride of 1, of two in Fortran
- * order. Others are gathered into columns of their own.
+ * Adopts the memory of contiguous columns: one dimension with stride 1, or two in Fortran order.
+ * Others are gathered into new columns.
  *
  * @throws cudf::data_type_error for a type that columns lack
- * @throws std::invalid_argument for a shape that columns cannot have, for memory that is elsewhere,
- *   or if the policy forbids the copy that it takes
+ * @throws std::invalid_argument for a shape that columns cannot have, for memory that this process
+ *   cannot read, or if `policy` forbids a copy that is needed
  * @throws std::overflow_error for more rows than `cudf::size_type` holds, more than 1 048 575
- *   columns, or more elements to gather from than there may be rows
+ *   columns, or, where columns are gathered, more elements than `cudf::size_type` holds
  *
  * @param tensor Tensor to import
- * @param owner Keeps its memory alive; dropped when the last column over it is, in stream order
+ * @param owner Keeps its memory alive; destroyed in stream order after the last column over it
  * @param producer Stream whose work so far the import waits for; none if there is nothing to wait
- *   for, or if `stream` waits already. The per-thread default stream stands for those of all
- *   threads
+ *   for, or if `stream` waits already. `cudaStreamPerThread` means the per-thread default streams
+ *   of all threads
  * @param policy Whether to copy
- * @param stream As in `from_arrow_device_column`
- * @param mr Likewise
+ * @param stream Stream that is made to wait for `producer`, and that copies run on; must outlive
+ *   the columns
+ * @param mr Resource for copies, and for adopted buffers that are resized later
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_tensor(tensor_view const& tensor,
@@ -203,7 +207,7 @@ from_tensor(tensor_view const& tensor,
 /**
  * @brief Imports a DLPack tensor whose producer has made `stream` wait.
  *
- * The tensor is taken over, whatever happens: its deleter is called once.
+ * Takes ownership of the tensor, even if this throws: its deleter is called once.
  *
  * @copydetails from_tensor
  */

@@ -11,18 +11,18 @@
 
 namespace cudf_arrow_bridge {
 
-/// How the buffers of one type cross the border.
+/// How the buffers of a type are exported or imported.
 enum class crossing : std::int8_t {
   zero_copy,   ///< every buffer is shared
-  converted,   ///< the layouts differ: the data or the offsets are rewritten, all else is shared
+  converted,   ///< the layouts differ: data or offsets are rewritten, other buffers shared
   unsupported  ///< refused
 };
 
 /**
- * @brief One row of the type table: what a libcudf type and an Arrow type are to each other.
+ * @brief One row of the type table: an Arrow type and the libcudf type that it corresponds to.
  *
- * Rows with an unsupported export describe Arrow types that libcudf has no type for: it takes them
- * as the nearest one, if any.
+ * Rows whose export is unsupported describe Arrow types that libcudf has no type for; they are
+ * imported as the nearest one, if any.
  */
 struct type_row {
   std::string_view arrow;   ///< Arrow's name of the type, e.g. "timestamp[us]"
@@ -30,17 +30,16 @@ struct type_row {
   cudf::type_id column;     ///< libcudf's type; EMPTY where there is none
   crossing on_export;       ///< libcudf to Arrow
   crossing on_import;       ///< Arrow to libcudf
-  std::string_view note;    ///< what a reader should know; may be empty
-  /// What an import of device memory reads on the host, for which it waits once, whatever the
-  /// number of columns; may be empty. Whatever the type, nulls that the producer has not counted
-  /// are counted in the same wait.
+  std::string_view note;    ///< remark for the documentation; may be empty
+  /// What an import reads back from device memory; may be empty. All columns share one wait for it.
+  /// That wait also covers counting nulls that the producer has not counted, for any type.
   std::string_view waits_for{};
 };
 
 /**
  * @brief The type table: the one place that pairs libcudf's types with Arrow's.
  *
- * Export and import take the first row that fits and whose direction is supported.
+ * Export and import use the first row that matches the type and supports the direction.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::span<type_row const> type_table() noexcept;
 
@@ -49,7 +48,7 @@ struct type_row {
  *
  * Looks at `schema` itself, not at its children.
  *
- * @throws std::invalid_argument if the format string is none that the specification knows
+ * @throws std::invalid_argument if the format string is not in the specification
  *
  * @param schema A schema that has not been released
  */
@@ -58,7 +57,7 @@ struct type_row {
 /**
  * @brief The row that says how columns of a libcudf type are exported.
  *
- * @throws cudf::data_type_error if libcudf has grown a type that the table does not know
+ * @throws cudf::data_type_error for a type of a newer libcudf that the table lacks
  *
  * @param type Type of the column
  * @param large_offsets Whether a STRING column has 64-bit offsets

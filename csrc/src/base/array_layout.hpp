@@ -5,7 +5,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What the buffers of an array are, in Arrow's order.
+/// The buffers of an array, in Arrow's order.
 enum class array_layout : std::int8_t {
   null,          ///< none
   fixed,         ///< validity, data
@@ -13,15 +13,15 @@ enum class array_layout : std::int8_t {
   offsets64,     ///< validity, 64-bit offsets
   string32,      ///< validity, 32-bit offsets, data
   string64,      ///< validity, 64-bit offsets, data
-  validity,      ///< validity alone; children row by row
-  fixed_lists,   ///< validity alone; a fixed number of child rows for each row
-  views,         ///< validity, views, any number of data buffers, the sizes of these
+  validity,      ///< validity; a struct, whose children have one row for each of its rows
+  fixed_lists,   ///< validity; the child has a fixed number of rows for each row
+  views,         ///< validity, views, any number of data buffers, sizes of the data buffers
   list_views32,  ///< validity, 32-bit offsets, 32-bit sizes
   list_views64,  ///< validity, 64-bit offsets, 64-bit sizes
-  runs           ///< none; one child says where each run ends, the other has a value for each
+  runs           ///< none; run-end encoded: the children are the run ends and the values
 };
 
-/// @return How many buffers an array has, as the specification lays them out; of views the fewest
+/// @return How many buffers the specification gives an array; for views the least number
 constexpr std::int64_t num_buffers(array_layout layout) noexcept
 {
   switch (layout) {
@@ -41,7 +41,7 @@ constexpr std::int64_t num_buffers(array_layout layout) noexcept
   return 0;
 }
 
-/// @return Whether a layout has ascending offsets, one more than rows
+/// @return Whether a layout has ascending offsets, one more than it has rows
 constexpr bool has_offsets(array_layout layout) noexcept
 {
   switch (layout) {

@@ -11,15 +11,15 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief A child of a column, where its view has it.
+ * @brief A child of a column, by reference.
  *
- * `column_view::child` copies the child and all below, and ends the process where memory lacks for
- * that: it is `noexcept`.
+ * `column_view::child` copies the child's view and those below it. It is `noexcept`, so running out
+ * of memory there ends the process.
  */
 inline cudf::column_view const& child_of(cudf::column_view const& column, cudf::size_type index)
 { return column.child_begin()[index]; }
 
-/// @throws std::invalid_argument if there is none
+/// @throws std::invalid_argument if the column has no child with that index
 inline cudf::column_view const& child_of(cudf::column_view const& column,
                                          cudf::size_type index,
                                          column_path const& path)
@@ -32,7 +32,7 @@ inline cudf::column_view const& child_of(cudf::column_view const& column,
   return child_of(column, index);
 }
 
-/// @return Whether a column, or one at any depth below it, is of Arrow's null type
+/// @return Whether a column or any of its descendants has Arrow's null type
 inline bool has_null_column(cudf::column_view const& column)
 {
   return column.type().id() == cudf::type_id::EMPTY ||

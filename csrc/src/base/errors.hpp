@@ -13,19 +13,19 @@
 namespace cudf_arrow_bridge {
 
 /**
- * @brief Where a column stands in a tree, for messages such as `orders.items[].price`.
+ * @brief The path of a column in a tree, for messages such as `orders.items[].price`.
  *
- * A chain of stack objects: nothing is built unless an error is.
+ * A linked list of objects on the stack. The string is built only if an error is thrown.
  */
 class column_path {
  public:
   /// The top level.
   column_path() = default;
 
-  /// A field, or with the name "[]" the element of a list; null: a field without a name.
+  /// @param name Name of a field, null if it has none; "[]" for the element of a list
   column_path(column_path const& parent, char const* name) : parent_{&parent}, name_{name} {}
 
-  /// A field that is known by its position alone.
+  /// A field without a name in the schema, by its position.
   column_path(column_path const& parent, std::size_t position)
     : parent_{&parent}, position_{position}
   {
@@ -53,17 +53,22 @@ class column_path {
   }
 
   column_path const* parent_{nullptr};
-  char const* name_{nullptr};  ///< not measured: it may be far away, and only errors need it
+  char const* name_{nullptr};  ///< borrowed from the schema; only read to build a message
   std::optional<std::size_t> position_{};
 };
 
-/// `Error`'s message names the column, then says what was found and what was expected. Whatever
-/// names a producer uses, it is UTF-8.
+/**
+ * @brief Throws an `Error` whose message begins with the path of the column.
+ *
+ * Bytes of names that are not UTF-8 are escaped, so the message is UTF-8.
+ *
+ * @param what What was found and what was expected
+ */
 template <typename Error>
 [[noreturn]] void fail(column_path const& path, std::string const& what)
 { throw Error{detail::to_utf8("column '" + path.to_string() + "': " + what)}; }
 
-/// For structs that contradict their schema or the specification.
+/// Throws the error for structs that contradict their schema or the specification.
 [[noreturn]] inline void fail_invalid(column_path const& path, std::string const& what)
 { fail<std::invalid_argument>(path, what); }
 

@@ -11,15 +11,15 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Throws what a call of nanoarrow's builders ends with.
+ * @brief Throws if a call of nanoarrow's builders returned an error.
  *
- * They fail only where memory does, or for what the caller had to rule out.
+ * They fail only if memory runs out or for arguments that the caller should have rejected.
  *
- * @throws std::bad_alloc where memory ran out
- * @throws std::invalid_argument for anything else
+ * @throws std::bad_alloc for ENOMEM
+ * @throws std::invalid_argument for any other error
  *
  * @param code What the call returned
- * @param what What was to be built, for the message
+ * @param what What the call was to build, for the message
  */
 inline void check_nanoarrow(ArrowErrorCode code, char const* what)
 {

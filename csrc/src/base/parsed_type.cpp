@@ -38,7 +38,10 @@ array_layout layout_of(ArrowSchemaView const& view)
   }
 }
 
-/// nanoarrow keeps the low 32 bits of a number and takes what comes: a list's size below 0, say.
+/// nanoarrow truncates numbers in a format string to 32 bits and accepts, for example, negative
+/// list sizes.
+/// @return Whether the parameters that nanoarrow parsed are those of the format string, and in
+/// range
 bool has_plain_parameters(ArrowSchemaView const& view)
 {
   auto const format = std::string_view{view.schema->format};
@@ -52,7 +55,7 @@ bool has_plain_parameters(ArrowSchemaView const& view)
     case NANOARROW_TYPE_DECIMAL256: {
       auto const plain =
         "d:" + std::to_string(view.decimal_precision) + "," + std::to_string(view.decimal_scale);
-      // A scale of libcudf is the negative, in as many bits.
+      // libcudf's scale is the negative of Arrow's, so its absolute value must fit an int.
       return view.decimal_precision > 0 &&
              view.decimal_precision <= max_precision(view.decimal_bitwidth) &&
              std::abs(std::int64_t{view.decimal_scale}) <= std::numeric_limits<int>::max() &&
@@ -66,14 +69,14 @@ bool has_plain_parameters(ArrowSchemaView const& view)
 
 parsed_type parse_type(ArrowSchema const& schema)
 {
-  // nanoarrow takes no bytes to be a mistake.
+  // nanoarrow rejects fixed_size_binary[0], which the specification allows.
   if (schema.format == std::string_view{"w:0"} && schema.dictionary == nullptr &&
       schema.n_children == 0) {
     auto const* row = find_type_named("fixed_size_binary");
     return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
   }
   ArrowSchemaView view{};
-  ArrowError error;  // 1 KiB, of which this clears what is read
+  ArrowError error;  // 1 KiB; ArrowErrorInit clears as much as has to be
   ArrowErrorInit(&error);
   if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
     throw std::invalid_argument{ArrowErrorMessage(&error)};
@@ -83,7 +86,7 @@ parsed_type parse_type(ArrowSchema const& schema)
                                 std::string{schema.format} + "'"};
   }
   auto const format = std::string_view{schema.format};
-  // nanoarrow takes times and dates for integers, as which they are stored.
+  // nanoarrow also accepts dates and times as indices, because they are stored as integers.
   if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
     throw std::invalid_argument{"indices of the format '" + std::string{format} +
                                 "' found, integers expected of a dictionary"};

@@ -12,23 +12,23 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What an Arrow schema says of its own level, once its format string is parsed.
+/// The type of one level of an Arrow schema, from its format string.
 struct parsed_type {
   type_row const* row;
-  cudf::data_type column;  ///< libcudf's type, a decimal's scale included; in a tree, of runs too
-  array_layout layout;     ///< of its arrays; null also for types that are refused
-  std::int64_t element_bits;  ///< of the data buffer of a fixed layout
+  cudf::data_type column;  ///< libcudf's type; in a tree, that of the values for run-end encoding
+  array_layout layout;     ///< layout of its arrays; unused for types that are not supported
+  std::int64_t element_bits;  ///< bits of an element in the data buffer of a fixed layout
   std::int64_t list_size;     ///< child rows for each row of fixed lists
 };
 
-/// The types of a schema's levels, as `parse_types` found them; the schema must stay.
+/// The types of all levels of a schema, from `parse_types`. The schema must outlive it.
 struct parsed_tree {
   ArrowSchema const* schema;
   parsed_type type;
-  std::vector<parsed_tree> children;  ///< a dictionary's one child is its values
+  std::vector<parsed_tree> children;  ///< for a dictionary, one: its values
 };
 
-/// @return The most digits that a decimal of so many bits holds
+/// @return The largest precision (decimal digits) of a decimal of `bits` bits
 constexpr int max_precision(std::int64_t bits) noexcept
 {
   switch (bits) {
@@ -46,17 +46,17 @@ inline std::int64_t bits_of(cudf::data_type type)
 /**
  * @brief Parses one level of a schema.
  *
- * @throws std::invalid_argument for a format string that the specification does not know, or
- *   children that do not go with it
+ * @throws std::invalid_argument for a format string that is not in the specification, or
+ *   children that it does not allow
  *
  * @param schema Schema that has passed `check_structure`
  */
 parsed_type parse_type(ArrowSchema const& schema);
 
-/// @return What errors call a child: a field by its name, the element of a list "[]"
+/// @return The name of a child in error messages: the field's name, or "[]" for a list's element
 char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child);
 
-/// @return The type of a dictionary's indices, which its own format string says
+/// @return The type of a dictionary's indices, from the format string of the dictionary's schema
 cudf::type_id index_type(ArrowSchema const& schema);
 
 }  // namespace cudf_arrow_bridge::detail

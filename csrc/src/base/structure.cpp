@@ -10,8 +10,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// @return Whether a format string is that of a list of any kind, whose child has no name of its
-/// own
+/// @return Whether a format string is that of a list or map, whose child is called "[]" in messages
 bool is_list_format(std::string_view format)
 {
   return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' &&
@@ -30,7 +29,8 @@ void check_texts(ArrowSchema const& schema, column_path const& path)
 void check_metadata(char const* metadata, column_path const& path)
 {
   if (metadata == nullptr) { return; }
-  // Native byte order, not aligned, and with no size of the whole to compare with.
+  // Sizes are in native byte order and not aligned. The total size is not stored, so there is
+  // nothing to check it against.
   auto const read_size = [&] {
     auto size = std::int32_t{0};
     std::memcpy(&size, metadata, sizeof(size));
@@ -73,12 +73,17 @@ class structure_checker {
                       column_path const& path,
                       int depth)
   {
-    if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr)) {
+    if (schema.n_children < 0) {
+      fail_invalid(path,
+                   "a schema with " + std::to_string(schema.n_children) +
+                     " children found, at least 0 expected");
+    }
+    if (schema.n_children > 0 && schema.children == nullptr) {
       fail_invalid(path,
                    "a schema with " + std::to_string(schema.n_children) +
                      " children, and no pointers to them, found");
     }
-    // Before the first pointer is read: there may be far fewer of them than it says.
+    // Checked before reading the first pointer: `n_children` may exceed what was allocated.
     if (schema.n_children > levels_left_) { fail_too_many(path); }
     auto const is_list = is_list_format(schema.format);
     for (std::int64_t i = 0; i < schema.n_children; ++i) {
@@ -86,7 +91,7 @@ class structure_checker {
       if (child_schema == nullptr) {
         fail_invalid(path, "no schema of child " + std::to_string(i) + " found");
       }
-      // Not even the name of a released schema is there.
+      // The name of a released schema is freed, so the error names the parent.
       if (child_schema->release == nullptr) { fail_released(path); }
       auto const child_path = column_path{path, is_list ? "[]" : child_schema->name};
       auto const* child     = array == nullptr ? nullptr : array->children[i];

@@ -9,33 +9,32 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Levels below each other: more than any real schema has, few enough for recursion.
+/// Greatest depth of nesting: more than real schemas have, and safe for recursion.
 constexpr int max_depth = 64;
 
-/// Levels in all. Structs that contain another one twice, which contains a third one twice, and so
-/// on, take no memory and have no end.
+/// Greatest number of levels in all. A producer may point to one struct from several parents, so n
+/// structs can make a tree of 2^n levels.
 constexpr std::int64_t max_levels = std::int64_t{1} << 20;
 
 /**
- * @brief Checks that a schema, and an array with it, can be walked at all.
+ * @brief Checks that a schema, and an array with it, can be traversed.
  *
- * Every pointer to be followed is there, nothing has been released, both have the same children and
- * dictionaries, not deeper than `max_depth` and not more than `max_levels` of them; names and
- * format strings are UTF-8, and no size within metadata is negative. nanoarrow takes all of this
- * for granted.
+ * Pointers that will be followed are not null; nothing has been released; schema and array have the
+ * same children and dictionaries, at most `max_depth` deep and `max_levels` in all; names and
+ * format strings are UTF-8; no size in the metadata is negative. nanoarrow checks none of this.
  *
- * @throws std::invalid_argument otherwise
+ * @throws std::invalid_argument if a check fails
  *
- * @param schema Schema to walk
- * @param array Array to walk beside it; null: none
+ * @param schema Schema to check
+ * @param array Array to check against it; null: none
  * @param path Names the column in errors
  */
 void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path);
 
 /**
- * @brief Checks that what one level of a schema has below, an array has too.
+ * @brief Checks that one level of an array has the children and dictionary of its schema.
  *
- * @throws std::invalid_argument for a released array, or other children or dictionaries
+ * @throws std::invalid_argument for a released array, or if children or dictionary differ
  */
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 

@@ -5,11 +5,11 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Where the nodes below one node stand among all nodes of a tree, the root being the first.
+/// Indices of a node's children and dictionary in the list of all nodes of a tree. The root is 0.
 struct tree_links {
-  static constexpr std::size_t no_dictionary = 0;  ///< the root is nobody's dictionary
+  static constexpr std::size_t no_dictionary = 0;  ///< the root is never a dictionary
 
-  std::size_t first_child;  ///< children stand side by side
+  std::size_t first_child;  ///< the others follow it
   std::size_t num_children;
   std::size_t dictionary;
 };

@@ -174,15 +174,15 @@ constexpr auto rows = std::to_array<type_row>({
    "last run end"},
 });
 
-/// A format that ends in a colon stands for all its parameters.
+/// A row whose format ends in a colon matches any parameters after it.
 bool has_format(type_row const& row, std::string_view format)
 { return row.format.ends_with(':') ? format.starts_with(row.format) : format == row.format; }
 
 template <typename Predicate>
 type_row const* find_row(Predicate predicate)
 {
-  auto const found = std::find_if(rows.begin(), rows.end(), predicate);
-  return found == rows.end() ? nullptr : &*found;
+  auto const row = std::find_if(rows.begin(), rows.end(), predicate);
+  return row == rows.end() ? nullptr : &*row;
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// @return The first row of an Arrow type, by its name; null: there is none
+/// @return The first row with this Arrow name; null: none
 type_row const* find_type_named(std::string_view name);
 
-/// @return The first row that a format string is one of; null: the specification knows none
+/// @return The first row whose format matches a format string; null: none
 type_row const* find_type_of_format(std::string_view format);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -7,15 +7,15 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// What the first byte of a code point says of the others.
-struct lead {
-  std::size_t others;     ///< bytes that follow
-  std::uint8_t least{0};  ///< first of these
-  std::uint8_t most{0};
+/// What the first byte of a code point implies for the bytes after it.
+struct leading_byte {
+  std::size_t num_following;   ///< continuation bytes
+  std::uint8_t min_second{0};  ///< least value of the second byte
+  std::uint8_t max_second{0};  ///< greatest value of the second byte
 };
 
-/// Table 3-7 of the Unicode standard; `others` is 4 for what no code point begins with.
-lead lead_of(std::uint8_t byte)
+/// Table 3-7 of the Unicode standard. `num_following` is 4 for bytes that begin no code point.
+leading_byte parse_leading_byte(std::uint8_t byte)
 {
   if (byte < 0x80) { return {0}; }
   if (byte < 0xc2) { return {4}; }
@@ -47,13 +47,13 @@ std::size_t utf8_prefix(std::string_view text) noexcept
       i += 8;
       continue;
     }
-    auto const [others, least, most] = lead_of(at(i));
-    if (others >= text.size() - i) { break; }
-    if (others > 0 && (at(i + 1) < least || at(i + 1) > most)) { break; }
-    auto followed = std::size_t{2};
-    while (followed <= others && (at(i + followed) & 0xc0) == 0x80) { ++followed; }
-    if (followed <= others) { break; }
-    i += 1 + others;
+    auto const [num_following, min_second, max_second] = parse_leading_byte(at(i));
+    if (num_following >= text.size() - i) { break; }
+    if (num_following > 0 && (at(i + 1) < min_second || at(i + 1) > max_second)) { break; }
+    auto next = std::size_t{2};
+    while (next <= num_following && (at(i + next) & 0xc0) == 0x80) { ++next; }
+    if (next <= num_following) { break; }
+    i += 1 + num_following;
   }
   return i;
 }

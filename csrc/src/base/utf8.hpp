@@ -7,14 +7,14 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// @return How many bytes the text has, from its start on, before the first that is not UTF-8
+/// @return Length in bytes of the longest prefix that is valid UTF-8
 [[nodiscard]] std::size_t utf8_prefix(std::string_view text) noexcept;
 
-/// @return Whether a text is UTF-8 throughout
+/// @return Whether a text is valid UTF-8
 [[nodiscard]] inline bool is_utf8(std::string_view text) noexcept
 { return utf8_prefix(text) == text.size(); }
 
-/// The text with each byte that is not UTF-8 written as `\xNN`, as messages need it.
+/// The text with each byte that is not valid UTF-8 replaced by `\xNN`, for messages.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
 }  // namespace cudf_arrow_bridge::detail

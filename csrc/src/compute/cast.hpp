@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an export does to whole columns when a schema asks for it. As with buffers.hpp, each runs
-/// on the CPU for host memory and through libcudf's public algorithms for device memory.
+/// Conversions of whole columns that an export does if a schema asks for them. Each runs on the CPU
+/// for host memory and through libcudf's public algorithms for device memory.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -16,49 +16,48 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// A DICTIONARY32 column of a column's rows, with INT32 indices; the values are those that occur,
-/// each once. On device memory this waits for how many there are.
+/// Encodes a column as DICTIONARY32 with INT32 indices; the keys are the distinct values. Waits for
+/// their number on device memory.
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec);
 
-/// Decimals of another width and the same scale, or timestamps in another unit, rounded down.
+/// Casts decimals to another width, or timestamps to another unit (rounded down).
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
                                           execution const& exec);
 
-/// The least and the greatest value of a column's rows that are not null.
+/// The minimum and maximum of the valid rows of a column.
 struct value_range {
-  bool any;
+  bool any;  ///< whether there is a valid row; else the others are 0
   __int128_t least;
   __int128_t greatest;
 };
 
-/// Of durations and decimals, counted in their unit or scale. On device memory this waits.
+/// The range of durations or decimals, as stored integers. Waits on device memory.
 value_range range_of(cudf::column_view const& column, execution const& exec);
 
-/// Whether no row of a timestamp column is within a day. On device memory this waits.
+/// Whether all valid rows of a timestamp column are at midnight. Waits on device memory.
 bool has_whole_days(cudf::column_view const& column, execution const& exec);
 
-/// Whether each row of a LIST column that is not null has `size` elements. On device memory this
-/// waits.
+/// Whether each valid row of a LIST column has `size` elements. Waits on device memory.
 bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec);
 
-/// The elements of LIST<UINT8> rows of `size` elements each, with zeros for null rows. On device
-/// memory this waits.
+/// The bytes of a LIST<UINT8> column whose valid rows have `size` elements, with `size` zeros for
+/// each null row. Waits on device memory.
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
                              execution const& exec);
 
-/// The bytes of a column that Arrow keeps as variable-size binary.
+/// The buffers of strings, or of lists of bytes, in Arrow's variable-size binary layout.
 struct byte_strings {
-  void const* offsets;
+  void const* offsets;        ///< `size + 1` offsets into `data`
   std::int64_t offset_width;  ///< bytes
   void const* data;
   void const* mask;      ///< null: no row is null
   cudf::size_type size;  ///< rows
 };
 
-/// Arrow's views of strings into one buffer, which begins where `data` does; host memory only.
+/// Makes Arrow string views that refer to `data` as data buffer 0. Host memory only.
 rmm::device_buffer make_views(byte_strings const& strings, execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Dictionaries that Arrow allows and libcudf does not, made into ones that it does; on the CPU or
-/// the GPU as in buffers.hpp.
+/// Converts dictionaries that Arrow allows but libcudf does not support. Runs on the CPU for host
+/// memory and through libcudf's public algorithms for device memory.
 #pragma once
 
 #include "base/errors.hpp"
@@ -14,24 +14,24 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// A dictionary column in parts.
+/// The parts of a dictionary column.
 struct dictionary_parts {
   std::unique_ptr<cudf::column> indices;  ///< of a signed type
   std::unique_ptr<cudf::column> keys;
-  rmm::device_buffer mask;
+  rmm::device_buffer mask;  ///< of the rows
   cudf::size_type null_count;
 };
 
 /**
- * @brief Takes the nulls out of a dictionary's keys: rows that refer to one become null rows.
+ * @brief Removes null keys from a dictionary. Rows that refer to one become null.
  *
- * @throws std::invalid_argument on host memory for an index that no key goes with
+ * @throws std::invalid_argument on host memory for an index that is out of bounds
  *
- * @param indices Those of the rows, without nulls of their own
+ * @param indices Index of each row, without a mask
  * @param keys Keys, some of them null
- * @param mask Of the rows
- * @param path Names the column in errors
- * @param exec Where all of it is
+ * @param mask Mask of the rows
+ * @param path Column that errors name
+ * @param exec Where the columns are and the result goes
  */
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
@@ -40,11 +40,11 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 execution const& exec);
 
 /**
- * @brief A dictionary column's values; a row is null where its value is.
+ * @brief Decodes a dictionary column. Rows that refer to a null key become null.
  *
- * On device memory this waits for the sizes of strings, and where the dictionary holds nulls.
+ * On device memory this waits if the keys are strings or have nulls.
  *
- * @throws std::invalid_argument on host memory for an index that no key goes with
+ * @throws std::invalid_argument on host memory for an index that is out of bounds
  */
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that chooses between the CPU and the GPU: each operation goes by its execution.
+/// The one place that chooses between the CPU and the GPU, by `execution::host`.
 #include "compute/buffers.hpp"
 #include "compute/cast.hpp"
 #include "compute/device/buffers.hpp"

@@ -12,18 +12,19 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Some rows of a column, in the order asked for; a row may come more than once.
+ * @brief Gathers rows of a column in the order of `map`, in which a row may occur more than once.
  *
  * The result shares nothing with the source. Null lists and strings come out empty.
  *
  * @throws std::overflow_error for more list elements than a column holds
- * @throws cudf::data_type_error on device memory if a null column stands below the top, which
- *   libcudf cannot gather
+ * @throws cudf::data_type_error on device memory if a descendant is a null column, which libcudf
+ *   cannot gather
  *
  * @param source Column of any type
- * @param map INT32 row numbers without nulls, all of them within the source
- * @param path Names the column in errors
- * @param exec Where both columns are. On device memory strings and lists wait for their sizes.
+ * @param map INT32 row numbers without nulls, all within the source
+ * @param path Column that errors name
+ * @param exec Where both columns are. On device memory gathering strings and lists waits for the
+ *   size of the result.
  */
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
@@ -31,7 +32,7 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           execution const& exec);
 
 namespace host {
-/// Negative numbers stand for null rows.
+/// Negative numbers in `map` make null rows.
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,

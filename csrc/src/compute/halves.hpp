@@ -6,7 +6,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// IEEE 754's 16 bits as 32 bits of the same value; NaNs keep their sign and payload.
+/// Converts an IEEE 754 binary16 value to binary32. NaNs keep their sign and payload.
 constexpr float half_to_float(std::uint16_t half) noexcept
 {
   auto const sign     = (half & 0x8000U) << 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Reading and making buffers of host memory, for whatever runs on the CPU.
+/// Access to buffers in host memory, for operations that run on the CPU.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -14,7 +14,7 @@
 
 namespace cudf_arrow_bridge::detail::host {
 
-/// One value of an array, which Arrow allows to stand at any address.
+/// Reads a value by its index. Arrow allows misaligned buffers, hence `memcpy`.
 template <typename T>
 T load(void const* values, std::int64_t index)
 {
@@ -24,7 +24,7 @@ T load(void const* values, std::int64_t index)
   return value;
 }
 
-/// An integer of 1, 2, 4 or 8 bytes, at any address.
+/// Reads a signed integer of 1, 2, 4 or 8 bytes, possibly misaligned.
 inline std::int64_t read_integer(void const* source, std::int64_t width)
 {
   switch (width) {
@@ -41,7 +41,7 @@ inline bool bit_at(void const* bits, std::int64_t index)
 inline rmm::device_buffer allocate(std::int64_t size, execution const& exec)
 { return rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr}; }
 
-/// The values of a buffer that was allocated for them.
+/// A buffer as a span of values.
 template <typename T>
 std::span<T> values_of(rmm::device_buffer& buffer)
 { return {static_cast<T*>(buffer.data()), buffer.size() / sizeof(T)}; }

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bools to bits in device memory, by arithmetic on columns. libcudf's own `bools_to_mask` counts
-/// the bits as well, and makes the host wait for the count; so does all of libcudf that takes a
-/// scalar, for whether it is null. Operations on two columns without nulls are only enqueued.
+/// Packs bools into bits in device memory, with `cudf::binary_operation`. libcudf's `bools_to_mask`
+/// is not used because it also counts the bits, and the host waits for the count. Operations with a
+/// scalar wait too, to learn whether it is null. Operations on two columns without nulls only
+/// enqueue work.
+///
+/// Example, with the 8 bools 1 0 1 1  0 0 0 1 (bool i becomes bit i):
+///
+///     to_bytes    01 00 01 01  00 00 00 01    bytes in memory, 0 or 1
+///                 0x01010001   0x01000000     read as little-endian UINT32
+///     to_nibbles  0x0d         0x08           each modulo 254: 0b1101 and 0b1000
+///     to_bits     0x080d                      the two bytes, read as UINT16
+///                 0x080d | 0x0080 = 0x088d    OR-ed with itself shifted right by 4
+///                 0x8d                        its low byte: 0b10001101
 #include "compute/device/buffers.hpp"
 
 #include <rmm/detail/error.hpp>
@@ -17,7 +27,7 @@ namespace {
 using cudf::binary_operator;
 using cudf::type_id;
 
-/// Results are whole blocks of so many bytes, as Arrow recommends, and as libcudf's masks are.
+/// Results are padded to this, as libcudf's masks are and Arrow recommends.
 constexpr std::size_t block_bytes = 64;
 
 rmm::device_buffer fill(std::size_t size, int byte, execution const& exec)
@@ -27,13 +37,14 @@ rmm::device_buffer fill(std::size_t size, int byte, execution const& exec)
   return result;
 }
 
+/// A buffer as a column without nulls.
 cudf::column_view as(type_id type, rmm::device_buffer const& buffer)
 {
   auto const size = buffer.size() / cudf::size_of(cudf::data_type{type});
   return {cudf::data_type{type}, static_cast<cudf::size_type>(size), buffer.data(), nullptr, 0};
 }
 
-/// One byte of 0 or 1 for each bool, and zeros up to the end of the last block of bits.
+/// Normalises bools to bytes of 0 or 1, padded with zeros to a whole block of bits.
 rmm::device_buffer to_bytes(void const* bools, cudf::size_type size, execution const& exec)
 {
   auto const bytes  = device::cast_values(bools, size, type_id::UINT8, type_id::BOOL8, exec);
@@ -47,8 +58,11 @@ rmm::device_buffer to_bytes(void const* bools, cudf::size_type size, execution c
   return result;
 }
 
-/// Four bytes of 0 or 1 to the low half of one. As 256 is 2 modulo 254, so is the sum of
-/// b * 256^i that of b * 2^i, which four of them keep below 16.
+/// Packs four bytes of 0 or 1 into the low 4 bits of one byte.
+///
+/// As UINT32 the bytes b0 to b3 are b0 + b1*256 + b2*256^2 + b3*256^3. Since 256 = 254 + 2, a power
+/// 256^i leaves the same remainder modulo 254 as 2^i. So the whole modulo 254 is
+/// b0 + b1*2 + b2*4 + b3*8, which is at most 15.
 rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes, execution const& exec)
 {
   auto const modulus = fill(bytes.size() / 4, 254, exec);
@@ -59,18 +73,19 @@ rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes, execution const& 
                  exec);
 }
 
-/// Two nibbles to a byte: the second is moved next to the first, in the low byte of the two.
+/// Packs two nibbles, each in the low half of a byte, into one byte. As UINT16 they are 0x0n0m;
+/// shifted right by 4 they are 0x00n0; the low byte of the OR of both is 0xnm.
 rmm::device_buffer to_bits(rmm::device_buffer const& nibbles, execution const& exec)
 {
-  auto const shift = fill(nibbles.size() / 2, 4, exec);
-  auto const moved = combine(binary_operator::SHIFT_RIGHT,
-                             as(type_id::UINT16, nibbles),
-                             as(type_id::UINT8, shift),
-                             type_id::UINT16,
-                             exec);
+  auto const shift   = fill(nibbles.size() / 2, 4, exec);
+  auto const shifted = combine(binary_operator::SHIFT_RIGHT,
+                               as(type_id::UINT16, nibbles),
+                               as(type_id::UINT8, shift),
+                               type_id::UINT16,
+                               exec);
   return combine(binary_operator::BITWISE_OR,
                  as(type_id::UINT16, nibbles),
-                 as(type_id::UINT16, moved),
+                 as(type_id::UINT16, shifted),
                  type_id::UINT8,
                  exec);
 }

@@ -19,7 +19,7 @@ bool has_null_lists_or_strings(cudf::column_view const& column)
   return (type == type_id::LIST || type == type_id::STRING) && column.null_count() > 0;
 }
 
-/// Whether anything at or below a column could need work, as far as counts say.
+/// Whether a column or a descendant may need sanitizing, judging by types and null counts alone.
 bool may_be_dirty(cudf::column_view const& column)
 {
   return has_null_lists_or_strings(column) ||
@@ -27,9 +27,9 @@ bool may_be_dirty(cudf::column_view const& column)
          std::any_of(column.child_begin(), column.child_end(), may_be_dirty);
 }
 
-/// A column taken apart, to be made again with other parts.
-struct opened_column {
-  explicit opened_column(std::unique_ptr<cudf::column> column)
+/// The contents of a column, to rebuild it with some of them replaced.
+struct released_column {
+  explicit released_column(std::unique_ptr<cudf::column> column)
     : type{column->type()},
       size{column->size()},
       null_count{column->null_count()},
@@ -37,7 +37,7 @@ struct opened_column {
   {
   }
 
-  std::unique_ptr<cudf::column> close()
+  std::unique_ptr<cudf::column> rebuild()
   {
     return std::make_unique<cudf::column>(type,
                                           size,
@@ -55,10 +55,10 @@ struct opened_column {
 
 std::unique_ptr<cudf::column> with_mask(std::unique_ptr<cudf::column> column, counted_mask&& mask)
 {
-  auto opened             = opened_column{std::move(column)};
-  *opened.parts.null_mask = std::move(mask.mask);
-  opened.null_count       = mask.null_count;
-  return opened.close();
+  auto released             = released_column{std::move(column)};
+  *released.parts.null_mask = std::move(mask.mask);
+  released.null_count       = mask.null_count;
+  return released.rebuild();
 }
 
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
@@ -83,8 +83,8 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
         return push_nulls(parent, child, exec);
       });
   }
-  auto opened    = opened_column{std::move(column)};
-  auto& children = opened.parts.children;
+  auto released  = released_column{std::move(column)};
+  auto& children = released.parts.children;
   for (std::size_t i = 0; i < children.size(); ++i) {
     if (is_parent) {
       if (auto& mask = masks[i]; mask.has_value()) {
@@ -93,7 +93,7 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
     }
     children[i] = push_struct_nulls(std::move(children[i]), exec);
   }
-  return opened.close();
+  return released.rebuild();
 }
 
 std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
@@ -101,16 +101,16 @@ std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> colu
 {
   if (!may_be_dirty(column->view())) { return column; }
   if (needs_emptying(column->view(), exec)) {
-    // What it copies comes out clean below as well.
+    // The copy is sanitized at all levels.
     auto result = exec.host ? host::empty_nulls(column->view(), exec)
                             : device::empty_nulls(column->view(), exec);
-    // Rows before the first one that arrived are not counted at the top.
+    // The null count of the top level excludes rows before the first imported one.
     result->set_null_count(column->null_count());
     return result;
   }
-  auto opened = opened_column{std::move(column)};
-  for (auto& child : opened.parts.children) { child = empty_null_rows(std::move(child), exec); }
-  return opened.close();
+  auto released = released_column{std::move(column)};
+  for (auto& child : released.parts.children) { child = empty_null_rows(std::move(child), exec); }
+  return released.rebuild();
 }
 
 }  // namespace

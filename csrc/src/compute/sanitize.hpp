@@ -12,24 +12,24 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Makes of a column what libcudf expects: see "sanitized null masks" in its developer guide.
+ * @brief Makes null rows what libcudf expects ("sanitized null masks" in its developer guide).
  *
- * The rows below a null struct become null, which rewrites masks and nothing else; null lists and
- * strings become empty, which copies the rows of that list or string column. Either is done only
- * where some row needs it, so that clean columns come back as they are.
+ * Children of null structs become null, which only rewrites masks. Null lists and strings become
+ * empty, which copies the list or string column. Either is done only where a row needs it; other
+ * columns are returned as they are.
  *
- * Flat columns cost nothing, but strings with nulls have the lengths of these looked at. On device
+ * Fixed-width columns cost nothing; for strings the lengths of null rows are checked. On device
  * memory this waits once for each child of a struct with nulls, to learn whether its mask changes,
- * and once for each string or list column with nulls, to learn whether all of these are empty.
+ * and once for each string or list column with nulls, to learn whether all null rows are empty.
  *
- * Lists of null columns stay as they are on device memory: libcudf cannot gather them.
+ * Lists of null columns are left as they are on device memory: libcudf cannot gather them.
  *
- * @param column All of an imported column's storage, rows before its first one included
- * @param exec Where it is, and where what is rewritten goes
+ * @param column The whole storage of an imported column, also rows before the first imported one
+ * @param exec Where the column is, and where copies go
  */
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, execution const& exec);
 
-/// Whether strings or lists have null rows that are not empty: `sanitize` would copy them.
+/// Whether a string or list column has null rows that are not empty, so that `sanitize` copies it.
 bool needs_emptying(cudf::column_view const& column, execution const& exec);
 
 /// A mask and how many rows it says are null.
@@ -38,7 +38,8 @@ struct counted_mask {
   cudf::size_type null_count;
 };
 
-/// The operations that touch data.
+// push_nulls: a child's mask with the nulls of its parent struct added; none if nothing changes.
+// empty_nulls: a copy of a string or list column in which null rows are empty.
 namespace host {
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,

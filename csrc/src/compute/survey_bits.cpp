@@ -11,10 +11,11 @@
 namespace cudf_arrow_bridge::detail::device {
 namespace {
 
+/// A buffer as a column without nulls.
 cudf::column_view values(cudf::type_id type, void const* data, cudf::size_type count)
 { return {cudf::data_type{type}, count, data, nullptr, 0}; }
 
-/// libcudf has operations on columns for what it does to masks only with a wait for a count.
+/// Combines masks as UINT32 columns. `cudf::bitmask_and` would also count nulls, and wait for that.
 rmm::device_buffer combine_words(cudf::binary_operator operation,
                                  void const* left,
                                  void const* right,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The masks that a survey of device memory makes, which is only enqueued, and how it counts their
-/// nulls.
+/// Masks that an import survey makes in device memory, and counting their nulls. Making them only
+/// enqueues work.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -15,21 +15,21 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-/// How many bits of each range are 0, of all with one wait (one for each 2^31 bits, if there are
-/// more).
+/// How many bits of each range are 0. Waits once for all ranges (once for each 2^31 bits, if there
+/// are more).
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
-/// The rows that are valid in both of two masks, which begin with words of libcudf's.
+/// The AND of two masks, both aligned to `cudf::bitmask_type`.
 rmm::device_buffer valid_in_both(void const* left,
                                  void const* right,
                                  cudf::size_type rows,
                                  execution const& exec);
 
 /**
- * @brief A mask in which those rows alone are null that are null in `mask` and not empty.
+ * @brief A mask in which only those rows are null that are null in `mask` and not empty.
  *
- * @param mask Begins with a word of libcudf's
- * @param offsets Of the rows, one more than there are rows
+ * @param mask Mask of string or list rows, aligned to `cudf::bitmask_type`
+ * @param offsets Offsets of the rows, one more than there are rows
  */
 rmm::device_buffer nonempty_nulls(void const* mask,
                                   offset_range const& offsets,

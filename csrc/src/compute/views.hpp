@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The layouts whose rows point elsewhere, turned into ones whose rows stand in order: views of
-/// strings and lists, and runs. As in buffers.hpp each works on the CPU for host memory and through
-/// libcudf's public algorithms for device memory.
+/// Converts string views, list views and run-end encoding to layouts that libcudf has. Each
+/// function runs on the CPU for host memory and through libcudf's public algorithms for device
+/// memory.
 ///
-/// In host memory whatever a row points to is checked against the sizes that are known before it is
-/// followed. In device memory it is not: the producer is trusted, as it is with list offsets.
+/// In host memory references are bounds-checked before they are followed. In device memory they are
+/// not: the producer is trusted, as it is with list offsets.
 #pragma once
 
 #include "base/errors.hpp"
@@ -20,7 +20,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// A column's mask: bit 0, aligned as libcudf wants it, is the first row's.
+/// A column's mask, aligned to `cudf::bitmask_type`. Bit 0 is that of the first row.
 struct row_mask {
   void const* bits;  ///< null: no row is null
   cudf::size_type null_count;
@@ -28,25 +28,27 @@ struct row_mask {
 
 /// Rows of a string_view or binary_view array.
 struct view_rows {
-  void const* views;  ///< of 16 bytes each
-  std::int64_t begin;
-  cudf::size_type size;
+  void const* views;     ///< 16 bytes each
+  std::int64_t begin;    ///< first row, counted from `views`
+  cudf::size_type size;  ///< rows
   row_mask mask;
-  std::span<void const* const> data;  ///< the buffers that long views point into
-  void const* data_sizes;             ///< their sizes, each of 8 bytes; not read on device memory
+  std::span<void const* const> data;  ///< the data buffers
+  void const* data_sizes;             ///< their sizes as int64; not read on device memory
 };
 
+/// Data and offsets of a string column.
 struct string_buffers {
   rmm::device_buffer data;
   std::unique_ptr<cudf::column> offsets;  ///< INT32, or INT64 where the data takes 2 GiB or more
 };
 
 /**
- * @brief Copies strings to one buffer, in the order of their rows. Null rows take no bytes.
+ * @brief Copies the strings of views to one buffer, in the order of their rows. Null rows become
+ * empty.
  *
  * On device memory this waits for the size of that buffer.
  *
- * @throws std::invalid_argument on host memory for a view that does not lie in its buffer
+ * @throws std::invalid_argument on host memory for a view outside its data buffer
  */
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
@@ -56,29 +58,29 @@ string_buffers strings_from_views(view_rows const& rows,
 struct list_view_rows {
   void const* offsets;
   void const* sizes;
-  std::int64_t width;  ///< bytes of each offset and each size
-  std::int64_t begin;
-  cudf::size_type size;
+  std::int64_t width;    ///< bytes of each offset and each size
+  std::int64_t begin;    ///< first row, counted from the start of both buffers
+  cudf::size_type size;  ///< rows
   row_mask mask;
   std::int64_t num_elements;  ///< in the child array
 };
 
-/// The lists of some rows, one after the other.
+/// How to make a list column of list views: its offsets, and a gather map for its elements.
 struct gathered_lists {
   std::unique_ptr<cudf::column> offsets;  ///< INT32
-  /// INT32 numbers of their elements, counted from `first`; null if these are ascending from 0,
-  /// with no gap.
+  /// INT32 gather map of the elements, relative to `first`; null if it would be 0, 1, 2, ...
   std::unique_ptr<cudf::column> elements;
-  std::int64_t first;         ///< element of the child array
-  std::int64_t num_elements;  ///< from there on, that the numbers count among
+  std::int64_t first;         ///< first element of the child array that the map may refer to
+  std::int64_t num_elements;  ///< how many elements from `first` on the map may refer to
 };
 
 /**
- * @brief Puts lists in the order of their rows. Null rows have no elements.
+ * @brief Makes offsets and a gather map that put lists in the order of their rows. Null rows become
+ * empty.
  *
  * On device memory this waits for the number of elements.
  *
- * @throws std::invalid_argument on host memory for a list that does not lie in the child array
+ * @throws std::invalid_argument on host memory for a list outside the child array
  * @throws std::overflow_error for more elements than a column holds
  */
 gathered_lists lists_from_views(list_view_rows const& rows,
@@ -87,42 +89,42 @@ gathered_lists lists_from_views(list_view_rows const& rows,
 
 /// Rows of a run-end encoded array.
 struct run_rows {
-  void const* ends;  ///< of the first run
-  std::int64_t width;
-  std::int64_t num_runs;
-  std::int64_t begin;
-  cudf::size_type size;
+  void const* ends;       ///< the run ends, from the first run on
+  std::int64_t width;     ///< bytes of each run end
+  std::int64_t num_runs;  ///< runs
+  std::int64_t begin;     ///< first row, as run ends count rows
+  cudf::size_type size;   ///< rows
 };
 
 /**
- * @brief The run that each row belongs to.
+ * @brief Finds the run of each row.
  *
  * On device memory this waits for the last run end.
  *
- * @throws std::invalid_argument if the runs end before the rows do
+ * @throws std::invalid_argument if the last run ends before the last row
  *
- * @return INT32 numbers
+ * @return Index of the run of each row, as INT32
  */
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
                                            execution const& exec);
 
 namespace host {
-/// The bytes of one row, wherever they stand.
+/// The bytes of one row: in the view itself, or in a data buffer. Empty for a null row.
 std::span<std::byte const> bytes_of_view(view_rows const& rows,
                                          std::int64_t row,
                                          column_path const& path);
 
-/// @return Whether the row's view repeats the first of these bytes, as it should
+/// @return Whether the prefix in the row's view matches `bytes`, the bytes of the row
 bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes);
 
-/// Elements of one list.
+/// A range of elements of the child array.
 struct list_range {
   std::int64_t begin;
   std::int64_t size;
 };
 
-/// The elements of one row.
+/// The elements of one row. Empty for a null row.
 list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path);
 
 string_buffers strings_from_views(view_rows const& rows,

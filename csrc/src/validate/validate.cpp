@@ -14,10 +14,10 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// More than the 32-bit index of a view tells apart.
+/// Views refer to data buffers by a 32-bit index.
 constexpr std::int64_t max_data_buffers = std::numeric_limits<std::int32_t>::max();
 
-/// The last row that an array may have in its buffers: further on, positions in bytes overflow.
+/// Greatest offset plus length of an array. Beyond it, positions in bytes overflow 64 bits.
 constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
 
 constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
@@ -60,7 +60,7 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   }
 }
 
-/// Bytes of a fixed-width buffer must be countable, whatever the width of the type.
+/// Checks that the size in bytes of a fixed-width buffer fits 64 bits.
 void check_width(parsed_type const& type, ArrowArray const& array, column_path const& path)
 {
   auto const width = std::max(type.element_bits / 8, std::int64_t{1});
@@ -72,19 +72,20 @@ void check_width(parsed_type const& type, ArrowArray const& array, column_path c
   }
 }
 
-/// What the rows of an array need of a child: a struct row by row, fixed lists so many for each.
+/// Checks that a child of a struct or fixed-size list has as many rows as the parent refers to.
 void check_child_rows(parsed_type const& type,
                       ArrowArray const& array,
                       ArrowArray const& child,
                       column_path const& path)
 {
   if (type.layout != array_layout::validity && type.layout != array_layout::fixed_lists) { return; }
-  auto const rows  = array.offset + array.length;
-  auto const times = type.layout == array_layout::fixed_lists ? type.list_size : 1;
-  if (times > 0 && child.length / times < rows) {
+  auto const rows         = array.offset + array.length;
+  auto const rows_per_row = type.layout == array_layout::fixed_lists ? type.list_size : 1;
+  if (rows_per_row > 0 && child.length / rows_per_row < rows) {
     fail_invalid(path,
                  std::to_string(child.length) + " rows found, at least " + std::to_string(rows) +
-                   (times == 1 ? "" : " times " + std::to_string(times)) + " expected by the " +
+                   (rows_per_row == 1 ? "" : " times " + std::to_string(rows_per_row)) +
+                   " expected by the " +
                    (type.layout == array_layout::validity ? "struct" : "list"));
   }
 }
@@ -106,7 +107,7 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
       path,
       "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
   }
-  // Strings may all be empty, so only the second buffer (data or offsets) must exist.
+  // Buffer 1 holds data or offsets. Buffer 2, the data of strings, may be null if all are empty.
   auto const is_without_data = type.layout == array_layout::fixed && type.element_bits == 0;
   if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr && !is_without_data) {
     fail_invalid(path,
@@ -123,7 +124,7 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   }
 }
 
-/// Run-end encoded values have two children, of which the first are integers of 16 bits or more.
+/// Checks that a run-end encoded type has two children, of which the first is int16, 32 or 64.
 void check_run_types(parsed_tree const& types, column_path const& path)
 {
   if (types.children.size() != 2) {
@@ -138,20 +139,25 @@ void check_run_types(parsed_tree const& types, column_path const& path)
   }
 }
 
-/// What the rows of run-end encoded values need: runs at all, with ends that count so far.
+/// Checks that a run-end encoded array with rows has runs, and that the type of the run ends can
+/// hold the last row.
 void check_runs(parsed_tree const& types, ArrowArray const& array, column_path const& path)
 {
-  auto const& ends   = *array.children[0];
-  auto const& values = *array.children[1];
-  auto const type    = types.children[0].type.column.id();
-  auto const most    = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
-                       : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
-                                                      : max_end;
+  auto const& ends       = *array.children[0];
+  auto const& values     = *array.children[1];
+  auto const type        = types.children[0].type.column.id();
+  auto const max_run_end = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
+                           : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
+                                                          : max_end;
   if (ends.null_count > 0) { fail_invalid(path, "null run ends found"); }
-  if (array.length > 0 && (ends.length == 0 || array.offset + array.length > most)) {
+  auto const last_row = array.offset + array.length;
+  if (array.length > 0 && ends.length == 0) {
+    fail_invalid(path, "no runs found, which do not reach row " + std::to_string(last_row));
+  }
+  if (array.length > 0 && last_row > max_run_end) {
     fail_invalid(path,
-                 std::to_string(ends.length) + " runs found, which do not reach row " +
-                   std::to_string(array.offset + array.length));
+                 "run ends of the Arrow type '" + std::string{types.children[0].type.row->arrow} +
+                   "' found, which do not reach row " + std::to_string(last_row));
   }
   check_rows(ends.length, path);
   if (values.length < ends.length) {
@@ -180,7 +186,7 @@ parsed_tree parse_level(ArrowSchema const& schema, column_path const& path)
   return result;
 }
 
-/// @param rows How many rows of the array are to become a column, 0 where only its offsets say
+/// @param rows How many rows become a column; 0 if that depends on offsets, which are not read here
 void check_tree(parsed_tree const& types,
                 ArrowArray const& array,
                 std::int64_t rows,
@@ -223,10 +229,13 @@ std::int64_t check_offsets(parsed_type const& type,
   if (rows.size == 0) { return 0; }
   auto const first = offset_at(type, array, rows.begin);
   auto const end   = offset_at(type, array, rows.begin + rows.size);
-  if (first < 0 || end < first) {
+  if (first < 0) {
+    fail_invalid(path, "offset " + std::to_string(first) + " found, at least 0 expected");
+  }
+  if (end < first) {
     fail_invalid(path,
                  "offsets from " + std::to_string(first) + " to " + std::to_string(end) +
-                   " found, not negative and ascending expected");
+                   " found, ascending expected");
   }
   return end;
 }
@@ -299,7 +308,7 @@ level_rows rows_of_child(parsed_type const& type,
       return {child.offset + rows.begin * type.list_size, rows.size * type.list_size};
     case array_layout::offsets32:
     case array_layout::offsets64: {
-      // Fewer elements than a column has rows are taken together.
+      // A child that fits a column is imported as a whole.
       if (child.length <= max_rows) { return {child.offset, child.length}; }
       if (rows.size == 0) { return {child.offset, 0}; }
       auto const begin = offset_at(type, parent, rows.begin);

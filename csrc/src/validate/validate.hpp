@@ -11,56 +11,56 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Checks a schema, all levels, and finds out their types.
+ * @brief Checks all levels of a schema and parses their types.
  *
- * @return The types, which imports of any number of arrays go by; they refer to the schema
+ * @return The types, for importing any number of arrays; they refer to the schema
  *
- * @throws cudf::data_type_error for a type that the type table refuses
- * @throws std::invalid_argument for a schema that cannot be walked or contradicts itself
+ * @throws cudf::data_type_error for a type that the type table does not support
+ * @throws std::invalid_argument for a schema that is malformed or contradicts itself
  *
  * @param schema Schema to parse
- * @param array Walked beside it, so that neither is followed where they disagree; null: none
- * @param path Names the column in errors
+ * @param array Array whose structure is checked against the schema; null: none
+ * @param path Column that errors name
  */
 parsed_tree parse_types(ArrowSchema const& schema,
                         ArrowArray const* array,
                         column_path const& path);
 
 /**
- * @brief Checks an array against its types, all levels, before anybody follows a pointer in it.
+ * @brief Checks all levels of an array against its types, before any pointer in it is followed.
  *
- * Looks at the C structs alone, never at a buffer, so the memory may be anywhere. Not by nanoarrow,
- * whose `ArrowArrayViewSetArrayMinimal` names no column, follows pointers that may be null,
- * multiplies lengths that may overflow, and refuses what the specification allows: a null count of
- * -1 without a mask.
+ * Reads the C structs only, no buffer, so the memory may be on a device. Does not use nanoarrow:
+ * the errors of `ArrowArrayViewSetArrayMinimal` name no column, and it follows pointers that may be
+ * null, multiplies lengths that may overflow, and rejects a null count of -1 without a mask, which
+ * the specification allows.
  *
- * @throws std::invalid_argument for a contradiction
+ * @throws std::invalid_argument if array and types contradict each other
  * @throws std::overflow_error for more rows than `cudf::size_type` holds
  */
 void validate(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 
 /**
- * @brief Checks that a column could have so many rows.
+ * @brief Checks that a column can have `rows` rows.
  *
- * @throws std::overflow_error for more than libcudf can count, offsets of the rows included
+ * @throws std::overflow_error if `rows + 1`, the number of offsets, exceeds `cudf::size_type`
  */
 void check_rows(std::int64_t rows, column_path const& path);
 
-/// Rows of an array, counted from where its buffers begin.
+/// A range of rows of an array, counted from the start of its buffers.
 struct level_rows {
   std::int64_t begin;
   std::int64_t size;
 };
 
 /**
- * @brief The rows of a child that go into a column with some rows of its parent.
+ * @brief The rows of a child that are imported with a range of rows of its parent.
  *
- * A small slice of a huge array may be all that there is: nothing else may be looked at.
+ * Other rows must not be read: the array may be a small slice of one with too many rows to import.
  *
  * @param type Type of the parent
- * @param parent Array in host memory; its offsets, if it has any, ascend
- * @param rows Rows of it
- * @param child One of its children
+ * @param parent Array in host memory; its offsets, if it has any, have been checked
+ * @param rows Rows of the parent
+ * @param child A child of the parent
  */
 level_rows rows_of_child(parsed_type const& type,
                          ArrowArray const& parent,
@@ -68,22 +68,26 @@ level_rows rows_of_child(parsed_type const& type,
                          ArrowArray const& child);
 
 /**
- * @brief Checks that strings have the bytes that their last offset promises.
+ * @brief Checks that there is a data buffer if the last offset of strings is not 0.
  *
- * @throws std::invalid_argument for a negative offset or missing data
+ * @throws std::invalid_argument for a negative offset or a missing data buffer
+ *
+ * @param size The last offset: bytes of the data
+ * @param data The data buffer; may be null
+ * @param path Column that errors name
  */
 void check_string_data(std::int64_t size, void const* data, column_path const& path);
 
 /**
  * @brief Checks the first and last offset of each string and list column in host memory.
  *
- * Those of the rows that are imported: nanoarrow's validation has no view of a part of a child.
+ * Checks the rows that are imported. nanoarrow's validation always covers all rows of a child.
  *
- * @throws std::invalid_argument for offsets that are negative, descend, or end behind the elements
+ * @throws std::invalid_argument for offsets that are negative, descend, or exceed the elements
  *
  * @param types Types that the array has been validated for
  * @param array Array in host memory
- * @param path Names the column in errors
+ * @param path Column that errors name
  */
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 

@@ -9,24 +9,23 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Checks what the buffers of an array in host memory hold, of all rows and all levels.
+ * @brief Checks the contents of the buffers of an array in host memory, all rows and levels.
  *
- * Offsets ascend and stay within the elements; views lie in their data buffers, and repeat its
- * first bytes; list views lie within the elements; run ends ascend; indices have a dictionary
- * value; masks have as many nulls as the struct says; strings and field names are UTF-8. What
- * stands under nulls is not looked at. Sizes of other buffers are nowhere said, so these are
- * trusted.
+ * Offsets ascend and stay within the elements; views lie in their data buffers and have the right
+ * prefix; list views lie within the elements; run ends ascend; dictionary indices are in bounds;
+ * null counts match the masks; strings are UTF-8. Values of null rows are not checked. Sizes of
+ * buffers other than the data of views are not part of Arrow's structs, so they cannot be checked.
  *
- * Run ends are nanoarrow's to check. Its `ArrowArrayViewValidate` says less of the others: of
- * offsets which row is wrong but not what was found; nothing of views, indices, null counts and
- * UTF-8; and of list views it refuses what stands under nulls. It looks at all rows of a child,
- * where only those that a slice refers to are imported.
+ * Run ends are checked by nanoarrow's `ArrowArrayViewValidate`. It is not used for the rest: for
+ * offsets it reports the row but not the value; it does not check views, indices, null counts and
+ * UTF-8; it rejects list views with arbitrary values in null rows, which Arrow allows; and it
+ * checks all rows of a child, even if the slice that is imported refers to few of them.
  *
  * @throws std::invalid_argument naming the column and the row
  *
  * @param types Types that the array has been validated for
  * @param array Array that has passed `validate` and `validate_offsets`
- * @param path Names the column in errors
+ * @param path Column that errors name
  */
 void validate_values(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 

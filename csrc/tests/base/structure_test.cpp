@@ -25,7 +25,7 @@ void never_released(ArrowSchema*) {}
 
 void never_released(ArrowArray*) {}
 
-/// Levels that hold each other however a test asks, which no builder would make.
+/// Structs linked as a test asks, in ways that no builder allows.
 class Structure : public ::testing::Test {
  protected:
   struct level {
@@ -63,7 +63,8 @@ class Structure : public ::testing::Test {
     parent.array.dictionary  = &values.array;
   }
 
-  /// `depth` structs, each of which holds the next one `times` over, and a null array.
+  /// `depth` nested structs, each with `times` pointers to the next one; the innermost is a null
+  /// array.
   level& add_chain(int depth, std::size_t times)
   {
     auto& top = add("+s", 1);
@@ -75,7 +76,7 @@ class Structure : public ::testing::Test {
     return top;
   }
 
-  /// What the import says to structs that must be refused.
+  /// @return The message of the import's error; empty if it throws none
   std::string refusal(level& top)
   {
     auto device        = ArrowDeviceArray{};
@@ -120,7 +121,7 @@ TEST_F(Structure, ReadsNoPointersOfMoreChildrenThanItTakes)
   auto& top            = add_chain(1, 3);
   top.array.n_children = top.schema.n_children = std::int64_t{1} << 40;
   expect_refused(top, "more than 1048576 columns");
-  // Nor of more than the array has.
+  // Nor more pointers than the array has children.
   top.array.n_children = 3;
   expect_refused(top, "3 children found, 1099511627776 expected");
 }
@@ -200,7 +201,7 @@ TEST_F(Structure, WantsIntegersForIndices)
   }
 }
 
-/// Whoever reads a schema alone checks it as well.
+/// Functions that read a schema without an array check it, too.
 void expect_schema_refused(ArrowSchema const& schema, std::string const& what)
 {
   auto const column =

@@ -49,7 +49,7 @@ TEST(TypeTable, ImportsEveryTypeThatItExportsAsTheSame)
 struct format_case {
   char const* format;
   char const* arrow;
-  std::int64_t num_buffers;  ///< of views the fewest
+  std::int64_t num_buffers;  ///< for views the least number
 };
 
 /// Every format string of the specification.
@@ -99,7 +99,7 @@ constexpr auto formats = std::to_array<format_case>({
   {"+s", "struct", 1},
 });
 
-/// Those whose schema has children.
+/// Format strings whose schema has children.
 constexpr auto nested_formats = std::to_array<format_case>({
   {"+l", "list", 2},
   {"+L", "large_list", 2},
@@ -146,7 +146,7 @@ TEST(TypeTable, HasARowForEveryFormatOfTheSpecification)
   };
   for (auto const& row : formats) { expect(row, schema_of(row.format)); }
   for (auto const& row : nested_formats) { expect(row, nested_schema(row)); }
-  // And no row that no format leads to.
+  // Each row of the table is reached by a format.
   for (auto const& row : type_table()) { EXPECT_TRUE(seen.contains(row.arrow)) << row.arrow; }
 }
 

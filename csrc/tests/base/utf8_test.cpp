@@ -9,14 +9,14 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A buffer of its own, so that the address sanitizer sees a read beyond.
+/// Copies the text to a heap buffer, so that AddressSanitizer detects reads beyond its end.
 bool is_utf8(std::string const& text)
 {
   auto const bytes = std::vector<char>(text.begin(), text.end());
   return detail::is_utf8({bytes.data(), bytes.size()});
 }
 
-/// The bytes of a code point, by the definition; also of those that are none.
+/// Encodes a number as UTF-8 does, also numbers that are no code points.
 std::string encode(std::uint32_t point)
 {
   auto const tail = [&](int shift) { return static_cast<char>(0x80 | ((point >> shift) & 0x3f)); };

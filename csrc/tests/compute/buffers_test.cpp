@@ -24,7 +24,7 @@ std::uint8_t byte_at(rmm::device_buffer const& buffer, std::int64_t index)
 bool bit_at(std::uint8_t const* bytes, std::int64_t index)
 { return ((bytes[index / 8] >> (index % 8)) & 1) != 0; }
 
-/// A run of bits that ends where its memory does, so that the address sanitizer sees a read beyond.
+/// Bits that end with their allocation, so that AddressSanitizer detects reads beyond.
 struct bits {
   std::int64_t begin;
   std::int64_t size;
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
 template <typename From, typename To>
 void expect_cast(cudf::type_id from, cudf::type_id to, std::vector<From> const& values, To factor)
 {
-  // One byte off, for Arrow allows crooked buffers.
+  // Misaligned by one byte, which Arrow allows.
   auto memory = std::vector<char>(values.size() * sizeof(From) + 1);
   std::copy_n(
     reinterpret_cast<char const*>(values.data()), values.size() * sizeof(From), memory.begin() + 1);

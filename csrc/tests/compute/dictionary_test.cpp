@@ -19,7 +19,7 @@ using cudf::type_id;
 
 value text(char const* content) { return {std::string{content}}; }
 
-/// What rows of a dictionary stand for.
+/// The values of the rows of a dictionary.
 rows decoded(detail::dictionary_parts const& parts, shape const& type)
 {
   auto const column = cudf::column_view{cudf::data_type{type_id::DICTIONARY32},

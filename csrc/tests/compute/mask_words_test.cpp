@@ -12,17 +12,20 @@ namespace {
 
 constexpr std::int64_t most_rows = std::numeric_limits<cudf::size_type>::max();
 
-/// Where the first bit of a part is, counted from the start of memory.
+/// The index of the first bit of a part, counted from address 0.
 std::uint64_t first_bit(mask_words const& part)
 {
   return reinterpret_cast<std::uintptr_t>(part.words) * 8 + static_cast<std::uint64_t>(part.begin);
 }
 
-/// Addresses alone count: nothing is read.
-void expect_parts(std::size_t crooked, std::int64_t begin, std::int64_t size, std::size_t count)
+/// Only addresses are compared; the memory is not read.
+void expect_parts(std::size_t misalignment,
+                  std::int64_t begin,
+                  std::int64_t size,
+                  std::size_t count)
 {
   alignas(64) static auto const memory = std::array<std::byte, 64>{};
-  auto const* bits                     = memory.data() + crooked;
+  auto const* bits                     = memory.data() + misalignment;
   auto const parts                     = mask_words_of({bits, begin, size});
   EXPECT_EQ(parts.size(), count);
   auto next = reinterpret_cast<std::uintptr_t>(bits) * 8 + static_cast<std::uint64_t>(begin);
@@ -43,9 +46,9 @@ void expect_parts(std::size_t crooked, std::int64_t begin, std::int64_t size, st
 
 TEST(MaskWords, AreOnePartBelowTheRowLimit)
 {
-  for (auto const crooked : {0U, 1U, 3U}) {
+  for (auto const misalignment : {0U, 1U, 3U}) {
     for (auto const begin : {0, 1, 9, 40}) {
-      for (auto const size : {0, 1, 33, 4000}) { expect_parts(crooked, begin, size, 1); }
+      for (auto const size : {0, 1, 33, 4000}) { expect_parts(misalignment, begin, size, 1); }
     }
   }
 }

@@ -55,7 +55,7 @@ ArrowBinaryView reference(std::int32_t size, std::int32_t buffer, std::int32_t o
   return view;
 }
 
-/// Views over two buffers of 20 and 13 bytes, one byte off any alignment.
+/// Views over two buffers of 20 and 13 bytes, misaligned by one byte.
 struct view_array {
   std::vector<char> memory;
   std::string first{"twenty bytes of text"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a test may want to know about what was done to the runtime.
+/// Counters of calls to the simulated runtime, and of what they left.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,10 +17,10 @@ namespace sim {
 [[nodiscard]] std::size_t calls(std::string_view function);
 
 /**
- * @brief How often this thread waited for a stream, or made a call that may.
+ * @brief How often this thread made a call that waits for a stream, or may.
  *
  * Counted are the synchronising calls, `cudaFree`, `cudaHostAlloc`, and copies from or to pageable
- * memory. Never set back: compare two values.
+ * memory. Never reset: compare two values.
  */
 [[nodiscard]] std::size_t host_syncs_here();
 
@@ -29,17 +29,17 @@ namespace sim {
 
 [[nodiscard]] std::size_t live_events();       ///< Created and not destroyed, ever
 [[nodiscard]] std::size_t live_streams();      ///< Created and not destroyed
-[[nodiscard]] std::size_t live_allocations();  ///< Given out and not freed
+[[nodiscard]] std::size_t live_allocations();  ///< Allocated and not freed
 
-/// @return The flags that an event was created with, or none if there is no such event
+/// @return The flags that an event was created with; none if there is no such event
 [[nodiscard]] std::optional<unsigned int> event_flags(cudaEvent_t event);
 
 /**
- * @brief What was done that no program may do, in words, since the last call of this.
+ * @brief Messages about invalid uses of CUDA since the last call of this.
  *
- * Calling CUDA from a kernel or a host function, synchronising a whole device, freeing memory
- * twice or on a stream that is gone, a kernel that throws. `reset` forgets none of it, so that a
- * test of many seeds is told what happened with each.
+ * These are: calling CUDA from a kernel or a host function, synchronising a whole device, freeing
+ * memory twice or on a destroyed stream, a kernel that throws. `reset` keeps them, so that a test
+ * of many seeds sees those of all seeds.
  */
 [[nodiscard]] std::vector<std::string> take_violations();
 

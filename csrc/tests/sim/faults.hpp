@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Making calls fail.
+/// Makes calls of the runtime fail.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,18 +12,18 @@ namespace sim {
 /**
  * @brief Makes one call of a function fail without doing anything.
  *
- * @param function Such as "cudaEventRecord"; "sim::allocate" for the memory resources, which throw
+ * @param function Name such as "cudaEventRecord"; "sim::allocate" for the memory resources, which
+ *   throw
  * @param error What it returns
- * @param after Calls of it that still succeed before
+ * @param after How many calls still succeed first
  */
 void fail_next(std::string_view function, cudaError_t error, int after = 0);
 
-/// Makes every call fail from now on, as after a fault of the device, until told `cudaSuccess`.
-/// What was queued runs all the same.
+/// Makes every call fail with `error`, as after a device fault, until called with `cudaSuccess`.
+/// Queued operations still run.
 void fail_all(cudaError_t error);
 
-/// Makes the driver one of another version: 0 is none at all. Calls fail as far as told, no
-/// further.
+/// Sets the version that the driver reports; 0: no driver. Makes no calls fail by itself.
 void set_driver_version(int version);
 
 }  // namespace sim

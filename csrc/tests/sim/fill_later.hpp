@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Results of conversions that the simulated device makes when their turn comes.
+/// Results that the simulated stream computes later, when their operation runs.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -21,14 +21,14 @@ namespace sim {
 
 using cudf_arrow_bridge::detail::execution;
 
-/// Host memory, for the CPU's conversions to work in.
+/// Execution on the CPU, for the host's implementations.
 inline execution on_host(cuda::stream_ref stream)
 { return {true, stream, cudf_arrow_bridge::host_memory_resource()}; }
 
 /**
- * @brief Allocates a result and has the stream fill it, late.
+ * @brief Allocates a result and enqueues the operation that fills it.
  *
- * @param size Bytes of the result; what the conversion doesn't fill becomes 0
+ * @param size Bytes of the result; bytes that `convert` doesn't fill become 0
  * @param exec Where the result goes
  * @param convert Makes the same result in host memory
  */
@@ -45,7 +45,7 @@ rmm::device_buffer fill_later(std::size_t size, execution const& exec, Convert c
   return result;
 }
 
-/// Has the stream make something whose size nobody knows before, and waits for it.
+/// Has the stream compute a result whose size is not known before, and waits for it.
 template <typename Convert>
 auto wait_for(execution const& exec, Convert convert)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Work for streams.
+/// Kernels, and holding streams back.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,23 +10,23 @@
 namespace sim {
 
 /**
- * @brief Launches a "kernel": any function that reads and writes memory when its turn comes.
+ * @brief Launches a "kernel": a function that reads and writes memory when the stream runs it.
  *
- * It runs on the stream's own thread, while no other operation does. As a real one it must not call
- * CUDA; doing so fails there and is a violation (see counters.hpp).
+ * It runs on the stream's own thread, while no other operation does. It must not call CUDA, as real
+ * kernels: such a call fails and is reported by `take_violations`.
  *
  * @throws std::runtime_error if CUDA would refuse: the stream does not exist or belongs to another
  *   device than the current one
  */
 void enqueue(cudaStream_t stream, std::function<void()> kernel);
 
-/// Holds back whatever `stream` has not run yet: the next operation becomes one that takes long.
+/// Stops `stream` before its next operation, as if that took long.
 void hold(cudaStream_t stream);
 
-/// Lets `stream` go on.
+/// Ends `hold`.
 void release(cudaStream_t stream);
 
-/// A stream of its own, destroyed with the object.
+/// A new non-blocking stream, destroyed with the object.
 class stream {
  public:
   explicit stream(unsigned int flags = cudaStreamNonBlocking)
@@ -43,7 +43,7 @@ class stream {
   cudaStream_t handle_{};
 };
 
-/// Holds a stream back while it lives.
+/// Holds a stream back during its lifetime.
 class slow_stream {
  public:
   explicit slow_stream(cudaStream_t stream) : stream_{stream} { hold(stream); }

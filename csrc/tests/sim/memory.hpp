@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Memory of every kind. All of it is host memory, so that tests can look at it.
+/// Memory of every kind. All of it is host memory, so that tests can read it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,19 +11,19 @@
 
 namespace sim {
 
-/// What `cudaPointerGetAttributes` tells apart; it knows nothing of pageable memory.
+/// Kinds of memory. `cudaPointerGetAttributes` reports pageable memory as unregistered.
 enum class memory_kind : std::uint8_t { device, managed, pinned, pageable };
 
 /// Freed memory is overwritten with this byte.
 inline constexpr auto freed_byte = std::byte{0xDB};
 
-/// Memory that was never used before holds this byte.
+/// New memory is filled with this byte.
 inline constexpr auto fresh_byte = std::byte{0xCD};
 
 /**
- * @brief Gives out memory, most of all what was freed last in its size class, kind and device.
+ * @brief Allocates memory; reuses the block of its size class, kind and device that was freed last.
  *
- * Under AddressSanitizer no byte beyond `size` can be touched.
+ * Under AddressSanitizer, bytes beyond `size` are poisoned.
  *
  * @param kind Kind of the memory
  * @param device Device that owns it; for host memory the one that pinned it
@@ -32,26 +32,26 @@ inline constexpr auto fresh_byte = std::byte{0xCD};
 [[nodiscard]] void* allocate(memory_kind kind, int device, std::size_t size);
 
 /**
- * @brief Takes memory back at once, whatever may still be reading it, and overwrites it.
+ * @brief Frees and overwrites memory at once, even if queued work still reads it.
  *
- * So does a producer that was told that nobody needs it any more. Under AddressSanitizer touching
- * it before it is given out again is an error. Null is ignored.
+ * A producer may do that once its array is released. Under AddressSanitizer, accessing the memory
+ * before it is allocated again is an error. Null is ignored.
  */
 void deallocate(void* memory) noexcept;
 
-/// @return The memory given out that an address is in, or none
+/// @return The allocation that contains an address; empty: none
 [[nodiscard]] std::span<std::byte const> allocation_of(void const* address);
 
-/// Has the kernels of one device use pageable memory, as on hosts that share their page tables.
+/// Makes one device report `cudaDevAttrPageableMemoryAccess`.
 void share_pageable_memory_with(int device);
 
-/// As `allocate`, but what was freed on `stream` before is given out first, still warm.
+/// Allocates for use on `stream`; memory that was freed on it before is reused first.
 [[nodiscard]] void* allocate_on(cudaStream_t stream,
                                 memory_kind kind,
                                 int device,
                                 std::size_t size);
 
-/// Takes memory back in stream order: it is overwritten by an operation on `stream`.
+/// Frees memory in stream order: an operation on `stream` overwrites it.
 void deallocate_on(cudaStream_t stream, void* memory) noexcept;
 
 }  // namespace sim

@@ -13,11 +13,11 @@
 namespace sim {
 
 /**
- * @brief A pool of one kind of memory, as stream-ordered and as quick to reuse as rmm's.
+ * @brief A stream-ordered pool of one kind of memory, which reuses memory as eagerly as rmm's.
  *
- * What was freed on a stream is given out again on that stream at once, and elsewhere as soon as
- * the stream got there. Freeing enqueues an operation that overwrites the memory, so that whatever
- * reads it without having been ordered before shows as wrong data.
+ * Memory freed on a stream is reused on that stream at once, and on others once the stream has
+ * reached the freeing. Freeing enqueues an operation that overwrites the memory, so that reads
+ * which are not ordered before it see wrong data.
  */
 class pool_resource {
  public:

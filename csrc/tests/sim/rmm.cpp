@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// librmm carries a CUDA runtime of its own, which finds no driver. These few functions of it are
-/// all that leads there from a `device_buffer`; the linker prefers them to librmm's.
+/// librmm contains its own CUDA runtime, which finds no driver. These are the functions by which
+/// `device_buffer` reaches it; the linker prefers these definitions to librmm's.
 #include "sim/detail/machine.hpp"
 
 #include <rmm/cuda_device.hpp>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// As `cudaSetDevice`, but uncounted: what rmm does on its own account is no concern of the tests.
+/// Sets the device without counting a call, since tests count the calls of the core only.
 void set_device(rmm::cuda_device_id device) { sim::detail::current_device() = device.value(); }
 
 }  // namespace

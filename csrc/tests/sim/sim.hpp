@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A CUDA runtime without a GPU, for tests, linked instead of the real one. All there is for tests
-/// to call beside CUDA's own functions.
+/// A CUDA runtime without a GPU, which tests link instead of the real one. Includes all that tests
+/// may call in addition to CUDA's own functions.
 #pragma once
 
 #include "sim/counters.hpp"

@@ -11,7 +11,7 @@
 
 namespace sim {
 
-/// A buffer of the simulated device with what a buffer of host memory holds.
+/// Copies a host buffer to the simulated device.
 inline rmm::device_buffer upload(rmm::device_buffer&& made, execution const& exec)
 {
   auto const size   = made.size();
@@ -20,7 +20,7 @@ inline rmm::device_buffer upload(rmm::device_buffer&& made, execution const& exe
     size, exec, [source](execution const& /*on_host*/) { return std::move(*source); });
 }
 
-/// A column of the simulated device like one of host memory.
+/// Copies a host column to the simulated device.
 inline std::unique_ptr<cudf::column> upload(std::unique_ptr<cudf::column> made,
                                             execution const& exec)
 {

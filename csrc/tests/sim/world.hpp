@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The simulated machine as a whole: made anew by `reset`, looked over by `leftovers`.
+/// The simulated machine as a whole.
 ///
-/// What is replayable: everything the simulation decides (which stream's next operation runs, and
+/// Replaying a run: everything the simulation decides (which stream's next operation runs, and
 /// how many run during a call) is drawn from one generator in the order of the calls made to the
 /// runtime. The same seed and the same order of calls give the same run, so a test with one host
-/// thread always replays. Where several host threads call, the operating system orders the calls:
-/// a seed then fixes the temper of the run (how late operations are, which streams are favoured),
-/// not each step.
+/// thread always replays. With several host threads the operating system orders the calls: a seed
+/// then fixes how late operations run and which streams are favoured, but not each step.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +19,20 @@ namespace sim {
  * @brief Makes a fresh machine: no memory, no streams, no faults, counters at zero, device 0
  * current.
  *
- * Whatever was still queued runs first; memory and streams that nobody freed are taken away. Events
- * and memory of `cudaHostAlloc` survive, because pools of them may outlive a test as they outlive a
- * query. Call it while no other thread uses the runtime.
+ * Queued operations run first; memory and streams that were not freed are removed. Events and
+ * memory of `cudaHostAlloc` survive, because pools of them may outlive a test. Call it while no
+ * other thread uses the runtime.
  *
- * @param seed Decides in which order and how late operations run
+ * @param seed Decides the order in which operations run, and how late
  * @param devices Number of devices
  */
 void reset(std::uint64_t seed, int devices = 2);
 
-/// Runs whatever is queued, but for what is held back and what waits for it. Not a call of CUDA.
+/// Runs all queued operations except those held back and those that wait for them. Does not count
+/// as a call of CUDA.
 void drain();
 
-/// @return What `reset` would take away or wait for, one per line: empty after a tidy test
+/// @return What `reset` would remove or run, one per line; empty if the test left nothing
 [[nodiscard]] std::string leftovers();
 
 /// One operation that ran: the `number`th of its stream.

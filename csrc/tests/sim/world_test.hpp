@@ -10,7 +10,7 @@
 
 namespace sim {
 
-/// Two devices to begin with; at the end nothing may be left and nothing forbidden have happened.
+/// Resets the machine to two devices; expects no leftovers and no violations at the end.
 class world_test : public testing::Test {
  protected:
   world_test() { reset(1); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// libcudf columns in host memory: made of values, sliced, and read back as values.
+/// Makes libcudf columns in host memory from values.
 #pragma once
 
 #include "testing/value.hpp"
@@ -28,7 +28,7 @@ rmm::device_buffer host_buffer(std::vector<T> const& values)
   return buffer;
 }
 
-/// Bits in blocks of 64 bytes, as libcudf wants them; no buffer where there is no null.
+/// A null mask padded to 64 bytes as libcudf's are; empty if there is no null.
 inline rmm::device_buffer mask_of(rows const& values)
 {
   auto const blocks = has_nulls(values) ? (values.size() + 511) / 512 : 0;
@@ -49,7 +49,7 @@ std::unique_ptr<cudf::column> integers(cudf::type_id id, std::vector<T> const& v
                                         0);
 }
 
-/// The values that stand behind a dictionary's rows, each once, and the index of each row.
+/// The distinct values of rows, and the index of each row.
 inline std::pair<rows, std::vector<std::int64_t>> encode(rows const& values)
 {
   auto keys    = rows{};
@@ -62,7 +62,7 @@ inline std::pair<rows, std::vector<std::int64_t>> encode(rows const& values)
   return {std::move(keys), std::move(indices)};
 }
 
-/// One field of struct rows; what stands below a null row is `filler`.
+/// One field of struct rows; `filler` for null rows.
 inline rows field_rows(rows const& values, std::size_t field, value const& filler)
 {
   auto result = rows{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Every import of a test passes through here, so that libcudf's invariants are checked of it, and
-/// that its algorithms would read the rows that arrived.
+/// Checks imports of tests: that libcudf's invariants hold, and that its algorithms would read the
+/// imported rows.
 #pragma once
 
 #include "testing/expect_invariants.hpp"
@@ -31,7 +31,7 @@ Table checked(Table imported, import_options const& options = {})
   return imported;
 }
 
-/// Expects rows of an import, whichever of libcudf's ways to read them is taken.
+/// Expects the rows of an import, read in each of the ways that libcudf's algorithms do.
 inline void expect_rows(cudf::column_view const& column, shape const& type, rows const& expected)
 {
   EXPECT_EQ(read_rows(column, type), expected);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What libcudf's algorithms take for granted of a column, and a check of it.
+/// What libcudf's algorithms assume about a column, and a check of it.
 #pragma once
 
 #include <cudf/column/column_view.hpp>
@@ -14,7 +14,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// What must hold of each level of a column. `statement_of` and `source_of` say it in words.
+/// An invariant of each level of a column. `statement_of` describes it.
 enum class invariant : std::int8_t {
   rows_fit,
   null_count_is_right,
@@ -46,19 +46,19 @@ enum class invariant : std::int8_t {
 
 constexpr int num_invariants = static_cast<int>(invariant::keys_have_no_nulls) + 1;
 
-/// @return What must hold, in a sentence
+/// @return The invariant in words
 [[nodiscard]] char const* statement_of(invariant which);
 
-/// @return The function of libcudf that takes it for granted, and its file below `cpp/`
+/// @return The function of libcudf that relies on the invariant, and its file below `cpp/`
 [[nodiscard]] char const* source_of(invariant which);
 
-/// What is known of a column beside its view.
+/// What to assume about a column beyond its view.
 struct invariant_options {
-  /// Nulls of structs are their fields' too, and null strings and lists are empty.
+  /// Fields of null structs are null, and null strings and lists are empty.
   bool sanitized{true};
-  /// Elements are aligned to their size, but to no more than this. CPUs make do with 8.
+  /// Required alignment is the element size, but at most this. 8 is enough on the CPU.
   std::size_t max_alignment{8};
-  /// The allocation that an address is in; none where that is not known.
+  /// The allocation that contains an address; empty if not known.
   std::function<std::span<std::byte const>(void const*)> allocation_of{
     [](void const*) { return std::span<std::byte const>{}; }};
 };
@@ -67,18 +67,18 @@ struct invariant_options {
 struct violation {
   invariant broken;
   std::string path;   ///< `column`, then `.offsets`, `[]`, `.` and a field's number, `.keys` ...
-  std::string found;  ///< what is there instead
+  std::string found;  ///< the actual state, for the message
 };
 
-/// @return All of a violation in one line
+/// @return A violation in one line
 [[nodiscard]] std::string describe(violation const& v);
 
 /**
- * @brief Looks for what libcudf's algorithms would trip over, at all levels of a column.
+ * @brief Finds violations of the invariants at all levels of a column.
  *
- * The fields of a struct are looked at as `structs_column_view::get_sliced_child` gives them. What
- * `cudf::column_view` refuses to be made of is not looked for. Where one finding makes others
- * meaningless, only the one is reported.
+ * Fields of a struct are checked as `structs_column_view::get_sliced_child` returns them. What the
+ * constructor of `cudf::column_view` rejects is not checked. Violations that follow from another
+ * one are not reported.
  *
  * @param column A column whose memory the calling thread may read
  */

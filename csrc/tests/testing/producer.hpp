@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Arrow arrays built by nanoarrow, each level of them sliced as a test asks.
+/// Builds Arrow arrays with nanoarrow, each level sliced as a test asks.
 #pragma once
 
 #include "testing/arrow_schema.hpp"
@@ -15,7 +15,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Rows that an array has before and after the ones that count.
+/// Rows of an array before and after its slice.
 struct padding {
   int before{0};
   int after{0};
@@ -78,7 +78,7 @@ inline rows padded(shape const& type, rows const& values, padding const& pad)
   return result;
 }
 
-/// What lists consist of; null ones have no elements, but for those of a fixed size.
+/// The elements and offsets of lists. Null lists have no elements, unless the size is fixed.
 inline std::pair<rows, std::vector<std::int32_t>> flatten(shape const& type, rows values)
 {
   if (type.list_size() > 0) {
@@ -97,7 +97,7 @@ template <typename T>
 void append_all(ArrowBuffer* buffer, std::vector<T> const& values)
 { check(ArrowBufferAppend(buffer, values.data(), std::ssize(values) * std::int64_t{sizeof(T)})); }
 
-/// Lists whose elements stand in the opposite order; what null ones point to is far away.
+/// List views whose elements are in reverse order. Null ones refer to elements out of bounds.
 inline void build_list_views(
   ArrowArray* array, shape const& type, rows const& all, slicing const& slices, int level)
 {
@@ -143,7 +143,7 @@ inline void build(
 {
   auto const pad = slices.at(level);
   auto const all = padded(type, values, pad);
-  // What stands below a null row is nobody's business, so it may be anything.
+  // Values below a null row are undefined in Arrow, so use arbitrary ones.
   auto const filler       = [](shape const& child) { return samples(child, 1, 0, 7).front(); };
   auto const set_validity = [&] {
     if (!has_nulls(all)) { return; }
@@ -206,7 +206,7 @@ inline void build(
       build(array->dictionary, type.children[0], keys, slices, level + 1);
     }
   }
-  // No byte more than Arrow needs, so that the address sanitizer sees a read beyond.
+  // Allocate no more than Arrow requires, so that AddressSanitizer detects reads beyond.
   for (std::int64_t i = 0; i < array->n_buffers; ++i) {
     auto* buffer = ArrowArrayBuffer(array, i);
     check(ArrowBufferResize(buffer, buffer->size_bytes, 1));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Columns read the way that libcudf's algorithms walk them, on the CPU.
+/// Reads columns on the CPU in the way that libcudf's algorithms traverse them.
 ///
-/// Where a column obeys libcudf's invariants these give its rows. Where it does not they give what
-/// the algorithms would: rows of others, too many or too few.
+/// For a column that satisfies libcudf's invariants these return its rows. For others they return
+/// what the algorithms would: wrong rows, too many or too few.
 #pragma once
 
 #include "testing/value.hpp"
@@ -14,7 +14,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// What stands in the place of an element that is read from where there is none.
+/// The value used for an element read out of bounds.
 [[nodiscard]] value nothing_there();
 
 /// The elements of lists as `lists_column_view::get_sliced_child` gives them.
@@ -27,21 +27,21 @@ namespace cudf_arrow_bridge::test {
 /// The row that `cudf::explode` repeats beside each element of `sliced_child`.
 [[nodiscard]] std::vector<cudf::size_type> explode_map(cudf::column_view const& lists);
 
-/// All characters of the rows, from the first one that
-/// `strings::detail::get_first_and_last_offset` gives to the last.
+/// All characters of the rows, between the two offsets that
+/// `strings::detail::get_first_and_last_offset` returns.
 [[nodiscard]] std::string characters(cudf::column_view const& strings);
 
 /**
- * @brief Rows put together again from what was taken apart: lists by `explode_map` out of
- * `sliced_child`, strings as parts of `characters`, structs by `sliced_field`.
+ * @brief Reassembles rows from their parts: lists by `explode_map` from `sliced_child`, strings
+ * from `characters`, structs from `sliced_field`.
  *
- * Elements that explode repeats no row for come as one row more at the end.
+ * Elements that `explode_map` assigns to no row are returned as an additional last row.
  *
  * @param column A column whose null lists are empty
  */
 [[nodiscard]] rows read_taken_apart(cudf::column_view const& column, shape const& type);
 
-/// Rows of what `cudf::concatenate` makes of columns of one type.
+/// Rows of the result of `cudf::concatenate` for columns of one type.
 [[nodiscard]] rows read_concatenated(std::span<cudf::column_view const> columns, shape const& type);
 
 }  // namespace cudf_arrow_bridge::test

@@ -11,7 +11,7 @@ namespace cudf_arrow_bridge::test {
 
 using engine = std::mt19937;
 
-/// Less than `bound`, and the same everywhere, which the standard's distributions do not promise.
+/// A number below `bound`, the same on all platforms, unlike with the standard's distributions.
 inline int below(engine& random, int bound)
 { return static_cast<int>(random() % static_cast<unsigned>(bound)); }
 
@@ -34,7 +34,7 @@ inline value sample(shape const& type, engine& random, int null_percent)
     case cudf::type_id::LIST: {
       auto const fixed = type.list_size();
       auto items       = rows(static_cast<std::size_t>(fixed < 0 ? below(random, 4) : fixed));
-      auto const whole = type.is_binary() || type.format == "+m";  // no nulls in there
+      auto const whole = type.is_binary() || type.format == "+m";  // these have no null items
       for (auto& item : items) {
         item = sample(type.children[0], random, whole ? 0 : null_percent);
       }
@@ -95,7 +95,7 @@ inline shape sample_shape(engine& random, int depth)
   }
 }
 
-/// Each type flat, and in each kind of nesting that is legal.
+/// Each type, flat and in each kind of nesting that is valid.
 inline std::vector<shape> nested_shapes()
 {
   auto result = std::vector<shape>{};
@@ -119,7 +119,7 @@ inline std::vector<shape> nested_shapes()
   return result;
 }
 
-/// Types of Arrow whose rows point elsewhere, flat and nested.
+/// String views, list views and run-end encoded types, flat and nested.
 inline std::vector<shape> view_shapes()
 {
   auto const text = as(cudf::type_id::STRING, "string_view", "vu");
@@ -152,7 +152,7 @@ inline std::vector<shape> view_shapes()
           runs_of(struct_of({runs_of(flat("int8")), list_of(flat("int8"))}))};
 }
 
-/// Types of Arrow that arrive as others of libcudf's, flat and nested.
+/// Arrow types that are imported as another type, flat and nested.
 inline std::vector<shape> foreign_shapes()
 {
   using enum cudf::type_id;

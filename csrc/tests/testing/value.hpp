@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Columns as plain C++ values, which both sides of the border are compared with.
+/// Columns as plain C++ values, to compare Arrow arrays and libcudf columns with.
 #pragma once
 
 #include <cudf/types.hpp>
@@ -66,14 +66,14 @@ inline bool has_nulls(rows const& values)
   return std::any_of(values.begin(), values.end(), [](auto const& v) { return v.is_null(); });
 }
 
-/// A type on both sides of the border.
+/// A libcudf type and the Arrow type that it corresponds to.
 struct shape {
   cudf::type_id id;
   std::string name;             ///< for the names of tests
-  std::string format;           ///< Arrow's; of a dictionary's indices
+  std::string format;           ///< Arrow's; for a dictionary that of its indices
   int scale{0};                 ///< libcudf's, of decimals
   std::vector<shape> children;  ///< a list's element, a struct's fields, a dictionary's values
-  std::string run_ends{};       ///< format of the run ends where rows come in runs
+  std::string run_ends{};       ///< format of the run ends if run-end encoded
 
   [[nodiscard]] cudf::data_type type() const
   { return scale == 0 ? cudf::data_type{id} : cudf::data_type{id, scale}; }
@@ -81,11 +81,11 @@ struct shape {
   [[nodiscard]] bool is_float() const
   { return id == cudf::type_id::FLOAT32 || id == cudf::type_id::FLOAT64; }
 
-  /// Lists of bytes that Arrow has a type of its own for.
+  /// Whether this is a list of bytes that is one of Arrow's binary types.
   [[nodiscard]] bool is_binary() const
   { return id == cudf::type_id::LIST && !format.starts_with('+'); }
 
-  /// Elements of each list where the type says how many, else -1.
+  /// Elements of each list of a fixed-size type, else -1.
   [[nodiscard]] int list_size() const
   { return format.find("w:") > 1 ? -1 : std::stoi(format.substr(format.find(':') + 1)); }
 
@@ -117,7 +117,7 @@ inline shape dictionary_of(shape keys, std::string index_format = "i")
           {std::move(keys)}};
 }
 
-/// A type of Arrow that arrives as another one of libcudf's.
+/// An Arrow type that is imported as another type.
 inline shape as(cudf::type_id id,
                 std::string name,
                 std::string format,
@@ -139,7 +139,7 @@ inline shape map_of(shape const& key, shape const& item)
   return as(cudf::type_id::LIST, name, "+m", {struct_of({key, item})});
 }
 
-/// Bytes in lists; Arrow's type has no child.
+/// A list of bytes in libcudf, a binary type without a child in Arrow.
 inline shape bytes_as(std::string name, std::string format)
 {
   return as(cudf::type_id::LIST,
@@ -154,7 +154,7 @@ inline shape list_view_of(shape const& element)
 inline shape large_list_view_of(shape const& element)
 { return as(cudf::type_id::LIST, "large_list_view_" + element.name, "+vL", {element}); }
 
-/// Values in runs whose ends are of some format.
+/// Run-end encoded values, with run ends of the given format.
 inline shape runs_of(shape values, std::string run_ends = "i")
 {
   values.name     = "runs_" + run_ends + "_" + values.name;
@@ -162,7 +162,7 @@ inline shape runs_of(shape values, std::string run_ends = "i")
   return values;
 }
 
-/// The integers that say where the runs of a type end.
+/// The type of the run ends.
 inline shape ends_of_runs(shape const& type)
 {
   auto const id = type.run_ends == "s"   ? cudf::type_id::INT16
@@ -171,14 +171,14 @@ inline shape ends_of_runs(shape const& type)
   return {id, "", type.run_ends, 0, {}};
 }
 
-/// The values of runs.
+/// The type of the values of a run-end encoded type.
 inline shape values_of_runs(shape type)
 {
   type.run_ends.clear();
   return type;
 }
 
-/// Every type without children that crosses with its values as they are.
+/// Every type without children whose values are not converted.
 inline std::vector<shape> const& flat_shapes()
 {
   using enum cudf::type_id;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto most = std::numeric_limits<std::int64_t>::max();
 
-/// The kind of an import's error and its message; empty where there was none.
+/// @return The kind of the error that an import throws and its message; empty if it throws none
 std::pair<std::string, std::string> import_error(ArrowSchema const& schema, ArrowDeviceArray* array)
 {
   try {
@@ -31,7 +31,7 @@ std::pair<std::string, std::string> import_error(ArrowSchema const& schema, Arro
   return {};
 }
 
-/// A batch of orders, of which a test spoils one struct before it is imported.
+/// A batch of orders. Each test changes one of its structs before the import.
 class Validate : public ::testing::Test {
  protected:
   shape type{struct_of({flat("int64"),
@@ -40,7 +40,7 @@ class Validate : public ::testing::Test {
   tracked source{produce(type, samples(type, 20, 40))};
   unique_schema schema{make_schema(type, "orders")};
 
-  /// Follows children's positions; -1 is the dictionary.
+  /// @param path Positions of children; -1 is the dictionary
   template <typename Struct>
   static Struct& at(Struct& top, std::vector<int> const& path)
   {
@@ -164,7 +164,7 @@ TEST_F(Validate, RefusesNegativeNumbersOfChildrenThatAgree)
 {
   source.array->array.n_children = -1;
   schema->n_children             = -1;
-  expect_refused("invalid", "orders", "-1 children");
+  expect_refused("invalid", "orders", "-1 children found, at least 0 expected");
   source.array->array.n_children = 3;
   schema->n_children             = 3;
 }
@@ -221,19 +221,21 @@ TEST(ValidateDepth, HasALimitThatRealSchemasKeep)
   }
 }
 
-// -- what only the buffers tell, once the array has been taken -----------------------------------
+// -- checks of buffers, after the import has taken the array --------------------------------------
 
 struct spoiled_offsets {
-  char const* name;
   std::vector<std::int32_t> offsets;
+  char const* what;
 };
 
 TEST(ValidateOffsets, RefusalsReleaseTheArrayOnce)
 {
   auto const type = struct_of({flat("int64"), list_of(flat("int8"))});
-  for (auto const& [name, offsets] : std::vector<spoiled_offsets>{
-         {"negative", {-1, 0, 1, 2}}, {"descending", {2, 2, 2, 1}}, {"too long", {0, 1, 2, 99}}}) {
-    SCOPED_TRACE(name);
+  for (auto const& [offsets, what] :
+       std::vector<spoiled_offsets>{{{-1, 0, 1, 2}, "offset -1 found, at least 0 expected"},
+                                    {{2, 2, 2, 1}, "offsets from 2 to 1 found, ascending expected"},
+                                    {{0, 1, 2, 99}, "at least 99 expected by the offsets"}}) {
+    SCOPED_TRACE(what);
     tracked source{produce(type, samples(type, 3, 0))};
     auto& list                 = *source.array->array.children[1];
     auto spoiled               = std::array<void const*, 2>{nullptr, offsets.data()};
@@ -241,7 +243,8 @@ TEST(ValidateOffsets, RefusalsReleaseTheArrayOnce)
     auto const [kind, message] = import_error(*make_schema(type).get(), source.array.get());
     EXPECT_EQ(kind, "invalid");
     EXPECT_NE(message.find("'f1'"), std::string::npos) << message;
-    source.array.reset();  // whatever the import left to its caller
+    EXPECT_NE(message.find(what), std::string::npos) << message;
+    source.array.reset();  // does nothing if the import took the array
     EXPECT_EQ(source.released, 1);
   }
 }

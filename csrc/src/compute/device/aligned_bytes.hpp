@@ -10,7 +10,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Device memory, copied only if a kernel could not read it at its address.
+/// Device memory, copied if its address is misaligned for kernels.
 class aligned_bytes {
  public:
   aligned_bytes(void const* bytes, std::int64_t size, std::int64_t alignment, execution const& exec)

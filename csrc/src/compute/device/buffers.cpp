@@ -43,13 +43,13 @@
 namespace cudf_arrow_bridge::detail::device {
 namespace {
 
-/// Some masks side by side.
+/// Several masks copied into one buffer.
 struct joined_masks {
   rmm::device_buffer bits;
-  std::vector<cudf::size_type> indices;  ///< the first bit of each range and the one behind it
+  std::vector<cudf::size_type> indices;  ///< begin and end bit of each range
 };
 
-/// As many ranges, the first ones, as have few enough bits for libcudf to number.
+/// Joins as many of the leading ranges as fit: bit indices must not exceed `cudf::size_type`.
 joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 {
   constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
@@ -89,30 +89,30 @@ rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
 { return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
-/// So many times the same value. A scalar would be simpler, but libcudf waits for scalars.
+/// A column of `count` equal values. libcudf's functions on scalars would do, but they wait.
 template <typename T>
 std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution const& exec)
 {
-  // So few bytes CUDA stages before it returns.
-  auto const one  = rmm::device_buffer{&value, sizeof value, exec.stream, exec.mr};
-  auto const view = flat_view(cudf::type_to_id<T>(), 1, one.data());
-  auto result     = cudf::repeat(
+  // CUDA stages so small a copy before it returns, so `value` need not outlive it.
+  auto const buffer = rmm::device_buffer{&value, sizeof value, exec.stream, exec.mr};
+  auto const view   = flat_view(cudf::type_to_id<T>(), 1, buffer.data());
+  auto result       = cudf::repeat(
     cudf::table_view{{view}}, static_cast<cudf::size_type>(count), exec.stream, exec.mr);
   return std::move(result->release().front());
 }
 
-/// What `make` makes of each part of a range, side by side.
+/// Calls `make` for each part of a range and concatenates the results.
 template <typename Make>
 rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Make make)
 {
   auto const parts = mask_words_of(range);
   if (parts.size() == 1) { return make(parts.front()); }
-  auto made = std::vector<rmm::device_buffer>{};
-  auto size = std::size_t{0};
-  for (auto const& part : parts) { size += made.emplace_back(make(part)).size(); }
+  auto buffers = std::vector<rmm::device_buffer>{};
+  auto size    = std::size_t{0};
+  for (auto const& part : parts) { size += buffers.emplace_back(make(part)).size(); }
   auto result = rmm::device_buffer{size, exec.stream, exec.mr};
   auto* next  = static_cast<std::byte*>(result.data());
-  for (auto const& part : made) {
+  for (auto const& part : buffers) {
     RMM_CUDA_TRY(
       cudaMemcpyAsync(next, part.data(), part.size(), cudaMemcpyDefault, exec.stream.get()));
     next += part.size();
@@ -135,7 +135,7 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
     if (mask.begin > 0) {
       return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), exec.stream, exec.mr);
     }
-    // libcudf would copy whole blocks of 64 bytes, which the producer need not have.
+    // libcudf would read whole blocks of 64 bytes, which the producer may not have allocated.
     return put_into_zeros(
       mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), exec);
   });
@@ -152,7 +152,7 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
 {
-  // libcudf counts in any number of ranges of one mask at once, so the masks become one.
+  // `segmented_null_count` counts in any number of ranges of one mask, so copy the masks into one.
   auto result = std::vector<cudf::size_type>{};
   result.reserve(ranges.size());
   while (result.size() < ranges.size()) {
@@ -209,7 +209,7 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
     }
     return result;
   }();
-  // The bits of a half say where its value is.
+  // A table of all 65,536 halves, indexed by their bits.
   auto values = rmm::device_buffer{sizeof every_half, exec.stream, exec.mr};
   host_upload{values.size(), exec.stream}.copy(values.data(), every_half.data(), values.size());
   auto const table = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());

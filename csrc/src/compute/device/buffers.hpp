@@ -29,7 +29,7 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   execution const& exec);
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec);
 
-/// What libcudf makes of two columns without nulls, row by row.
+/// The data of `cudf::binary_operation` on two columns without nulls.
 rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,
                            cudf::column_view const& right,

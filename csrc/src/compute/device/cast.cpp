@@ -74,7 +74,7 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
                                 boolean,
                                 exec.stream,
                                 exec.mr);
-  // Of no valid row, the answer is null.
+  // Without a valid row the result is null.
   return !all->is_valid(exec.stream) ||
          static_cast<cudf::numeric_scalar<bool> const&>(*all).value(exec.stream);
 }

@@ -23,26 +23,27 @@
 namespace cudf_arrow_bridge::detail::device {
 namespace {
 
-/// libcudf's decoding forgets the nulls among a dictionary's values.
+/// Decodes a dictionary with null keys, which `cudf::dictionary::decode` would treat as valid.
 std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
                                             cudf::dictionary_column_view const& dictionary,
                                             execution const& exec)
 {
   auto const indices = dictionary.indices();
-  // A gather map has no nulls: what lies under them is taken for what it is, and masked afterwards.
+  // A gather map must have no nulls: gather the indices of null rows too, and mask those rows
+  // afterwards.
   auto const map = cudf::column_view{
     indices.type(), column.size(), indices.head<void>(), nullptr, 0, column.offset()};
-  auto rows  = cudf::gather(cudf::table_view{{dictionary.keys()}},
-                            map,
-                            cudf::out_of_bounds_policy::NULLIFY,
-                            exec.stream,
-                            exec.mr)
-                 ->release();
-  auto taken = std::move(rows.front());
+  auto rows     = cudf::gather(cudf::table_view{{dictionary.keys()}},
+                               map,
+                               cudf::out_of_bounds_policy::NULLIFY,
+                               exec.stream,
+                               exec.mr)
+                    ->release();
+  auto gathered = std::move(rows.front());
   auto [mask, null_count] =
-    cudf::bitmask_and(cudf::table_view{{taken->view(), column}}, exec.stream, exec.mr);
-  taken->set_null_mask(std::move(mask), null_count);
-  return taken;
+    cudf::bitmask_and(cudf::table_view{{gathered->view(), column}}, exec.stream, exec.mr);
+  gathered->set_null_mask(std::move(mask), null_count);
+  return gathered;
 }
 
 }  // namespace
@@ -52,38 +53,38 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 row_mask const& mask,
                                 execution const& exec)
 {
-  // Each key's new number, null where the key is.
+  // The new index of each key, null if the key is null.
   auto const int32 = cudf::data_type{cudf::type_id::INT32};
   auto const valid = cudf::is_valid(keys, exec.stream, exec.mr);
   auto const ones  = cudf::cast(valid->view(), int32, exec.stream, exec.mr);
-  auto ranks       = cudf::scan(ones->view(),
+  auto new_index   = cudf::scan(ones->view(),
                                 *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
                                 cudf::scan_type::EXCLUSIVE,
                                 cudf::null_policy::EXCLUDE,
                                 exec.stream,
                                 exec.mr);
-  ranks->set_null_mask(cudf::copy_bitmask(keys, exec.stream, exec.mr), keys.null_count());
+  new_index->set_null_mask(cudf::copy_bitmask(keys, exec.stream, exec.mr), keys.null_count());
 
-  // Under null rows lies anything, so what is out of bounds must not be followed.
-  auto taken      = cudf::gather(cudf::table_view{{ranks->view()}},
-                                 indices,
-                                 cudf::out_of_bounds_policy::NULLIFY,
-                                 cudf::negative_index_policy::NOT_ALLOWED,
-                                 exec.stream,
-                                 exec.mr)
-                      ->release();
-  auto& numbers   = *taken.front();
-  auto const rows = cudf::column_view{indices.type(),
-                                      indices.size(),
-                                      indices.head<void>(),
-                                      static_cast<cudf::bitmask_type const*>(mask.bits),
-                                      mask.null_count,
-                                      indices.offset()};
+  // Indices of null rows may be anything, so out-of-bounds ones must be checked for.
+  auto gathered     = cudf::gather(cudf::table_view{{new_index->view()}},
+                                   indices,
+                                   cudf::out_of_bounds_policy::NULLIFY,
+                                   cudf::negative_index_policy::NOT_ALLOWED,
+                                   exec.stream,
+                                   exec.mr)
+                        ->release();
+  auto& new_indices = *gathered.front();
+  auto const rows   = cudf::column_view{indices.type(),
+                                        indices.size(),
+                                        indices.head<void>(),
+                                        static_cast<cudf::bitmask_type const*>(mask.bits),
+                                        mask.null_count,
+                                        indices.offset()};
   auto [bits, nulls] =
-    cudf::bitmask_and(cudf::table_view{{numbers.view(), rows}}, exec.stream, exec.mr);
-  numbers.set_null_mask(rmm::device_buffer{0, exec.stream, exec.mr}, 0);
+    cudf::bitmask_and(cudf::table_view{{new_indices.view(), rows}}, exec.stream, exec.mr);
+  new_indices.set_null_mask(rmm::device_buffer{0, exec.stream, exec.mr}, 0);
   return {
-    cudf::cast(numbers.view(), indices.type(), exec.stream, exec.mr),
+    cudf::cast(new_indices.view(), indices.type(), exec.stream, exec.mr),
     std::move(
       cudf::drop_nulls(cudf::table_view{{keys}}, {0}, exec.stream, exec.mr)->release().front()),
     std::move(bits),

@@ -27,7 +27,7 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
 
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
 {
-  // Of this column alone: those below have a turn of their own.
+  // Check only this column, by a view with empty elements: the caller checks its children.
   if (column.type().id() != cudf::type_id::LIST) {
     return cudf::has_nonempty_nulls(column, exec.stream);
   }

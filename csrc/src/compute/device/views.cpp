@@ -38,7 +38,7 @@ namespace {
 using cudf::size_type;
 using cudf::type_id;
 
-/// Values of a fixed-width type, copied only if a kernel could not read them at their address.
+/// Values of a fixed-width type, copied if they are misaligned for kernels.
 class aligned_values {
  public:
   aligned_values(
@@ -67,7 +67,7 @@ class aligned_values {
 void keep_schema(ArrowSchema* /*self*/) {}
 void keep_array(ArrowArray* /*self*/) {}
 
-/// Positions and sizes of lists, of either width, as INT32.
+/// Casts list offsets or sizes of 32 or 64 bits to INT32.
 std::unique_ptr<cudf::column> narrow(cudf::column_view const& values, execution const& exec)
 { return cudf::cast(values, cudf::data_type{type_id::INT32}, exec.stream, exec.mr); }
 
@@ -87,8 +87,8 @@ std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, execut
 
 string_buffers strings_from_views(view_rows const& rows, execution const& exec)
 {
-  // libcudf reads views in a kernel of its import alone. It is given rows from the first on, as it
-  // would cut a larger offset short, and reads no size of a data buffer.
+  // In libcudf only `from_arrow_device_column` reads views. It truncates `ArrowArray.offset` to 32
+  // bits, so pass a pointer to the first row instead. It does not read sizes of data buffers.
   constexpr auto width = std::int64_t{sizeof(ArrowBinaryView)};
   auto const views = aligned_bytes{static_cast<std::byte const*>(rows.views) + rows.begin * width,
                                    rows.size * width,
@@ -111,8 +111,8 @@ string_buffers strings_from_views(view_rows const& rows, execution const& exec)
   RMM_CUDA_TRY(cudaGetDevice(&device));
   array.device_id = device;
 
-  auto made     = cudf::from_arrow_device_column(&schema, &array, exec.stream, exec.mr);
-  auto contents = made.get_deleter().owned_mem_.front()->release();
+  auto imported = cudf::from_arrow_device_column(&schema, &array, exec.stream, exec.mr);
+  auto contents = imported.get_deleter().owned_mem_.front()->release();
   return {std::move(*contents.data), std::move(contents.children.front())};
 }
 
@@ -161,7 +161,7 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   auto const ends      = aligned_values{type, rows.ends, 0, runs, exec};
   auto const first     = scalar_of(type, rows.begin, exec);
   auto const positions = cudf::sequence(rows.size, *first, exec.stream, exec.mr);
-  // A row belongs to the first run that ends behind it.
+  // A row belongs to the first run whose end is greater than its position.
   return cudf::upper_bound(cudf::table_view{{ends.view()}},
                            cudf::table_view{{positions->view()}},
                            {cudf::order::ASCENDING},

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
 
-/// Whole blocks, as libcudf allocates and copies masks, and as Arrow recommends.
+/// A zeroed bitmask, padded to 64 bytes as libcudf's masks are and Arrow recommends.
 rmm::device_buffer allocate_bits(std::int64_t bits, execution const& exec)
 { return host::zeros(padded_mask_size(bits), exec); }
 
@@ -45,7 +45,7 @@ rmm::device_buffer scale(void const* values, cudf::size_type size, To factor, ex
   return result;
 }
 
-/// Calls `use` with a value of an integer type.
+/// Calls `use` with a value of the C++ type of an integer `type_id`.
 template <typename Use>
 rmm::device_buffer with_integer(cudf::type_id type, Use use)
 {
@@ -137,11 +137,11 @@ rmm::device_buffer cast_values(void const* values,
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
     return scale<std::int32_t, std::int64_t>(values, size, 86'400, exec);
   }
-  auto const target =
+  auto const storage =
     to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS ? type_id::INT64 : to;
   return with_integer(from, [&](auto source) {
-    return with_integer(target, [&](auto wanted) {
-      return scale<decltype(source), decltype(wanted)>(values, size, 1, exec);
+    return with_integer(storage, [&](auto target) {
+      return scale<decltype(source), decltype(target)>(values, size, 1, exec);
     });
   });
 }
@@ -192,13 +192,13 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   execution const& exec)
 {
   return with_integer(offsets.type, [&](auto source) {
-    return with_integer(to, [&](auto wanted) {
-      using found  = decltype(source);
-      using result = decltype(wanted);
-      auto rebased = allocate(offsets.count * std::int64_t{sizeof(result)}, exec);
-      auto index   = std::int64_t{0};
-      for (auto& offset : values_of<result>(rebased)) {
-        offset = static_cast<result>(load<found>(offsets.first, index++) - base);
+    return with_integer(to, [&](auto target) {
+      using source_type = decltype(source);
+      using target_type = decltype(target);
+      auto rebased      = allocate(offsets.count * std::int64_t{sizeof(target_type)}, exec);
+      auto index        = std::int64_t{0};
+      for (auto& offset : values_of<target_type>(rebased)) {
+        offset = static_cast<target_type>(load<source_type>(offsets.first, index++) - base);
       }
       return rebased;
     });

@@ -3,8 +3,8 @@
 
 #include "compute/buffers.hpp"
 
-/// The operations of compute/buffers.hpp on host memory. They assume nothing about alignment, and
-/// read no byte that holds no bit or value of the range.
+/// The operations of compute/buffers.hpp on host memory. Operands may be misaligned, and no byte
+/// outside the given range is read.
 namespace cudf_arrow_bridge::detail::host {
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec);

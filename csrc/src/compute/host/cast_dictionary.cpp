@@ -15,7 +15,7 @@ namespace {
 
 using value_bytes = std::string_view;
 
-/// The rows of a column as bytes: of a number, or of a string.
+/// Gives the bytes of each row of a fixed-width or string column.
 class row_bytes {
  public:
   explicit row_bytes(cudf::column_view const& column) : begin_{column.offset()}
@@ -69,7 +69,7 @@ std::unique_ptr<cudf::column> make_integers(cudf::type_id type,
                                         0);
 }
 
-/// One row for each entry, null where the entry has no data.
+/// A fixed-width or string column with one row for each entry.
 std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
                                         std::vector<value_bytes> const& entries,
                                         rmm::device_buffer&& mask,
@@ -105,15 +105,16 @@ std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {
-  auto const rows = row_bytes{column};
-  auto known      = std::unordered_map<value_bytes, std::int32_t>{};
-  auto keys       = std::vector<value_bytes>{};
-  auto indices    = std::vector<std::int32_t>(static_cast<std::size_t>(column.size()));
+  auto const rows  = row_bytes{column};
+  auto key_indices = std::unordered_map<value_bytes, std::int32_t>{};
+  auto keys        = std::vector<value_bytes>{};
+  auto indices     = std::vector<std::int32_t>(static_cast<std::size_t>(column.size()));
   for (std::int64_t row = 0; row < column.size(); ++row) {
     if (!rows.is_valid(row)) { continue; }
-    auto const [found, added] = known.emplace(rows[row], static_cast<std::int32_t>(keys.size()));
-    if (added) { keys.push_back(found->first); }
-    indices[static_cast<std::size_t>(row)] = found->second;
+    auto const [key, is_new] =
+      key_indices.emplace(rows[row], static_cast<std::int32_t>(keys.size()));
+    if (is_new) { keys.push_back(key->first); }
+    indices[static_cast<std::size_t>(row)] = key->second;
   }
   auto children = std::vector<std::unique_ptr<cudf::column>>{};
   children.push_back(make_integers(cudf::type_id::INT32, indices, exec));

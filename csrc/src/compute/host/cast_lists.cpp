@@ -13,7 +13,7 @@ namespace {
 using host::bit_at;
 using host::load;
 
-/// LIST rows in host memory, counted without the column's offset.
+/// Rows of a LIST column in host memory; row 0 is at the column's offset.
 class list_rows {
  public:
   explicit list_rows(cudf::column_view const& column) : column_{column}
@@ -38,12 +38,12 @@ class list_rows {
   void const* offsets_{nullptr};
 };
 
-/// One view as the specification lays it out: 16 bytes.
+/// A string view in the specification's layout of 16 bytes.
 struct string_view_entry {
   static constexpr std::int64_t inlined = 12;
 
   std::int32_t size;
-  char bytes[inlined];  ///< short strings themselves; else 4 bytes, the buffer's index, the offset
+  char bytes[inlined];  ///< a short string; else prefix, buffer index, offset (4 bytes each)
 };
 
 string_view_entry entry_of(char const* data, std::int64_t begin, std::int64_t end)

@@ -30,7 +30,7 @@ std::int64_t ticks_a_day(type_id unit)
 std::int64_t floor_divide(std::int64_t value, std::int64_t by)
 { return value / by - (value % by < 0 ? 1 : 0); }
 
-/// Calls `use` with a value of the integer type that a fixed-width column stores.
+/// Calls `use` with a value of the integer type that stores a decimal, duration or timestamp.
 template <typename Use>
 auto with_storage(cudf::data_type type, Use use)
 {
@@ -42,7 +42,7 @@ auto with_storage(cudf::data_type type, Use use)
   }
 }
 
-/// Calls `use` with each value that is not null, until it returns false.
+/// Calls `use` with each valid value, until it returns false.
 template <typename T, typename Use>
 void visit_valid(cudf::column_view const& column, Use use)
 {
@@ -82,7 +82,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
       }
       auto const divide   = ticks_a_day(column.type().id());
       auto const multiply = ticks_a_day(type.id());
-      // What lies under a null may be anything, and must not overflow.
+      // Values of null rows may be anything: multiply unsigned, where overflow is defined.
       return transform<from_type, to_type>(column, exec, [=](auto value) {
         auto const days = floor_divide(static_cast<std::int64_t>(value), divide);
         return static_cast<std::int64_t>(static_cast<std::uint64_t>(days) *

@@ -25,7 +25,7 @@ struct row_span {
   size_type size;
 };
 
-/// The key of each row; `no_key` for those that are null.
+/// @return The index of each row, bounds-checked; `no_key` for null rows
 std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
                                     row_span const& rows,
                                     size_type num_keys,
@@ -33,14 +33,16 @@ std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
                                     column_path const& path)
 {
   auto const width = static_cast<std::int64_t>(cudf::size_of(indices.type()));
-  auto const most  = cudf::is_unsigned(indices.type()) && width < 8
-                       ? (std::int64_t{1} << (8 * width)) - 1
-                       : std::int64_t{-1};
-  auto result      = std::vector<size_type>(static_cast<std::size_t>(rows.size), no_key);
+  // `read_integer` sign-extends; for unsigned indices keep the low bytes only. A uint64 index above
+  // the int64 range reads as negative, and is out of bounds anyway.
+  auto const index_bits = cudf::is_unsigned(indices.type()) && width < 8
+                            ? (std::int64_t{1} << (8 * width)) - 1
+                            : std::int64_t{-1};
+  auto result           = std::vector<size_type>(static_cast<std::size_t>(rows.size), no_key);
   for (size_type row = 0; row < rows.size; ++row) {
     if (mask.bits != nullptr && !bit_at(mask.bits, rows.begin + row)) { continue; }
     auto const* address = indices.head<std::byte>() + (rows.begin + row) * width;
-    auto const index    = read_integer(address, width) & most;
+    auto const index    = read_integer(address, width) & index_bits;
     if (index < 0 || index >= num_keys) {
       fail_invalid(path,
                    "row " + std::to_string(row) + ": index " + std::to_string(index) +
@@ -72,31 +74,33 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 column_path const& path,
                                 execution const& exec)
 {
-  auto kept = std::vector<size_type>{};
-  auto rank = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
+  auto valid_keys       = std::vector<size_type>{};
+  auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
   for (size_type key = 0; key < keys.size(); ++key) {
     if (!bit_at(keys.null_mask(), keys.offset() + key)) { continue; }
-    rank[static_cast<std::size_t>(key)] = static_cast<size_type>(kept.size());
-    kept.push_back(key);
+    new_index_of_key[static_cast<std::size_t>(key)] = static_cast<size_type>(valid_keys.size());
+    valid_keys.push_back(key);
   }
   auto const rows  = keys_of_rows(indices, {0, indices.size()}, keys.size(), mask, path);
   auto const width = cudf::size_of(indices.type());
-  auto made = host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), exec);
-  auto bits = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, exec);
+  auto new_indices =
+    host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), exec);
+  auto bits        = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, exec);
   auto const words = values_of<std::uint32_t>(bits);
   auto nulls       = indices.size();
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    auto const key = rows[row] == no_key ? no_key : rank[static_cast<std::size_t>(rows[row])];
+    auto const key =
+      rows[row] == no_key ? no_key : new_index_of_key[static_cast<std::size_t>(rows[row])];
     if (key == no_key) { continue; }
-    // Little-endian: the low bytes of a number that fits are the number.
+    // Hosts are little-endian: copy the low bytes of `key`, which fits the type of the indices.
     std::memcpy(
-      static_cast<std::byte*>(made.data()) + row * width, &key, std::min(width, sizeof key));
+      static_cast<std::byte*>(new_indices.data()) + row * width, &key, std::min(width, sizeof key));
     words[row / 32] |= 1U << (row % 32);
     --nulls;
   }
   return {std::make_unique<cudf::column>(
-            indices.type(), indices.size(), std::move(made), allocate(0, exec), 0),
-          gather(keys, kept, path, exec),
+            indices.type(), indices.size(), std::move(new_indices), allocate(0, exec), 0),
+          gather(keys, valid_keys, path, exec),
           nulls == 0 ? allocate(0, exec) : std::move(bits),
           nulls};
 }

@@ -32,7 +32,7 @@ rmm::device_buffer gather_width(void const* values,
   return result;
 }
 
-/// One column of a tree after the other, each with the numbers of its own rows.
+/// Gathers rows of a column and, recursively, the rows of its children that they refer to.
 class gatherer {
  public:
   gatherer(column_path const& path, execution const& exec) : path_{path}, exec_{exec} {}
@@ -49,7 +49,7 @@ class gatherer {
   }
 
  private:
-  /// Rows counted from where the buffers begin, as the children of structs count them.
+  /// Gathers by row numbers that count from the start of the buffers, without the column's offset.
   std::unique_ptr<cudf::column> stored_rows(cudf::column_view const& source,
                                             std::span<size_type const> map)
   {
@@ -58,16 +58,17 @@ class gatherer {
       return std::make_unique<cudf::column>(source.type(), size, none(), none(), size);
     }
     auto children   = children_t{};
-    auto data       = parts(source, map, children);
+    auto data       = gather_data(source, map, children);
     auto null_count = size_type{0};
     auto mask       = mask_of(source, map, null_count);
     return std::make_unique<cudf::column>(
       source.type(), size, std::move(data), std::move(mask), null_count, std::move(children));
   }
 
-  rmm::device_buffer parts(cudf::column_view const& source,
-                           std::span<size_type const> map,
-                           children_t& children)
+  /// @return The data buffer; appends to `children`
+  rmm::device_buffer gather_data(cudf::column_view const& source,
+                                 std::span<size_type const> map,
+                                 children_t& children)
   {
     switch (source.type().id()) {
       case type_id::STRING: return strings(source, map, children);
@@ -104,11 +105,11 @@ class gatherer {
                              std::span<size_type const> map,
                              children_t& children)
   {
-    // libcudf's column of no strings has no offsets; null rows can be made of it all the same.
-    auto const is_bare = source.num_children() == 0;
-    if (is_bare && map.empty()) { return none(); }
-    auto const is_large   = !is_bare && child_of(source, 0).type().id() == type_id::INT64;
-    auto const* offsets   = is_bare ? nullptr : child_of(source, 0).head<void>();
+    // libcudf's empty string column has no offsets. All rows gathered from it are null.
+    auto const has_no_offsets = source.num_children() == 0;
+    if (has_no_offsets && map.empty()) { return none(); }
+    auto const is_large   = !has_no_offsets && child_of(source, 0).type().id() == type_id::INT64;
+    auto const* offsets   = has_no_offsets ? nullptr : child_of(source, 0).head<void>();
     auto const* chars     = source.head<std::byte>();
     auto const first_char = [&](std::int64_t row) {
       return is_large ? load<std::int64_t>(offsets, row) : load<std::int32_t>(offsets, row);
@@ -116,15 +117,15 @@ class gatherer {
     auto const length = [&](std::int64_t row) {
       return is_null(source, row) ? 0 : first_char(row + 1) - first_char(row);
     };
-    auto made   = sizes_to_offsets(map, length, is_large);
-    auto result = allocate(made.total, exec_);
+    auto sized  = sizes_to_offsets(map, length, is_large);
+    auto result = allocate(sized.total, exec_);
     auto* out   = static_cast<std::byte*>(result.data());
     for (auto const row : map) {
       if (auto const size = length(row); size > 0) {
         out = std::copy_n(chars + first_char(row), size, out);
       }
     }
-    children.push_back(std::move(made.offsets));
+    children.push_back(std::move(sized.offsets));
     return result;
   }
 
@@ -135,21 +136,21 @@ class gatherer {
     auto const length   = [&](std::int64_t row) -> std::int64_t {
       return is_null(source, row) ? 0 : first(row + 1) - first(row);
     };
-    auto made = sizes_to_offsets(map, length, false);
-    if (made.total > std::numeric_limits<size_type>::max()) {
+    auto sized = sizes_to_offsets(map, length, false);
+    if (sized.total > std::numeric_limits<size_type>::max()) {
       fail<std::overflow_error>(path_,
-                                std::to_string(made.total) + " list elements found, at most " +
+                                std::to_string(sized.total) + " list elements found, at most " +
                                   std::to_string(std::numeric_limits<size_type>::max()) +
                                   " expected: import it as a stream of smaller arrays");
     }
-    auto elements = std::vector<size_type>(static_cast<std::size_t>(made.total));
+    auto elements = std::vector<size_type>(static_cast<std::size_t>(sized.total));
     auto out      = elements.begin();
     for (auto const row : map) {
       auto const size = length(row);
       if (size > 0) { std::iota(out, out + size, first(row)); }
       out += size;
     }
-    children.push_back(std::move(made.offsets));
+    children.push_back(std::move(sized.offsets));
     children.push_back(rows(child_of(source, 1), elements));
   }
 
@@ -158,7 +159,7 @@ class gatherer {
     std::int64_t total;
   };
 
-  /// Offsets of 32 bits, unless they are to be or have to be of 64.
+  /// Makes 32-bit offsets, or 64-bit ones if `large` is set or the total needs them.
   template <typename Length>
   new_offsets sizes_to_offsets(std::span<size_type const> map, Length length, bool large)
   {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t word_bits = 64;
 
-/// Up to 64 bits of a mask; no byte is read that holds none of its `size` bits.
+/// Up to 64 bits of a mask from bit `begin` on. Reads no byte beyond bit `size`.
 std::uint64_t valid_bits(void const* mask, std::int64_t begin, std::int64_t size)
 {
   auto word        = std::uint64_t{0};
@@ -26,7 +26,8 @@ std::uint64_t valid_bits(void const* mask, std::int64_t begin, std::int64_t size
   return word;
 }
 
-/// Calls `use` with the first row and the bits of the nulls of each 64 rows, until it returns true.
+/// Calls `use` for each 64 rows that contain nulls, until it returns true. Its arguments are the
+/// first row and a word in which the bits of null rows are set.
 template <typename Use>
 bool any_of_null_words(cudf::column_view const& column, Use use)
 {
@@ -70,15 +71,15 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
   auto result = host::copy_bits({child.null_mask(), 0, size}, exec);
   auto bytes =
     values_of<std::uint8_t>(result).first(static_cast<std::size_t>(bytes_for_bits(size)));
-  auto const* above = reinterpret_cast<std::uint8_t const*>(parent.null_mask());
-  for (auto& byte : bytes) { byte = static_cast<std::uint8_t>(byte & *above++); }
+  auto const* parent_bytes = reinterpret_cast<std::uint8_t const*>(parent.null_mask());
+  for (auto& byte : bytes) { byte = static_cast<std::uint8_t>(byte & *parent_bytes++); }
   auto const null_count = host::count_nulls({result.data(), 0, size});
   return counted_mask{std::move(result), null_count};
 }
 
 bool has_nonempty_nulls(cudf::column_view const& column)
 {
-  if (column.num_children() == 0) { return false; }  // libcudf's column of no strings
+  if (column.num_children() == 0) { return false; }  // an empty string column
   auto const offsets = child_of(column, 0);
   return offsets.type().id() == cudf::type_id::INT64
            ? has_nonempty_nulls<std::int64_t>(column, offsets.head<void>())

@@ -25,7 +25,7 @@ using cudf::type_id;
 
 constexpr std::int64_t max_offset = std::numeric_limits<std::int32_t>::max();
 
-/// `buffer` holds `size` values.
+/// @param buffer Data of `size` values
 std::unique_ptr<cudf::column> make_column(type_id type,
                                           size_type size,
                                           rmm::device_buffer&& buffer,
@@ -83,7 +83,7 @@ std::span<std::byte const> bytes_of_view(view_rows const& rows,
 bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
 {
   auto const view = load<ArrowBinaryView>(rows.views, rows.begin + row);
-  // Short views are their own bytes, so that they agree in any case.
+  // Short strings are stored in the view itself and have no separate prefix.
   return bytes.size() <= NANOARROW_BINARY_VIEW_INLINE_SIZE ||
          std::memcmp(view.ref.prefix, bytes.data(), sizeof view.ref.prefix) == 0;
 }
@@ -102,8 +102,8 @@ rmm::device_buffer copy_strings(view_rows const& rows,
   auto* out   = begin;
   *offset++   = 0;
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const found = bytes_of_view(rows, row, path);
-    out              = std::copy(found.begin(), found.end(), out);
+    auto const bytes = bytes_of_view(rows, row, path);
+    out              = std::copy(bytes.begin(), bytes.end(), out);
     *offset++        = static_cast<Offset>(out - begin);
   }
   return result;
@@ -120,24 +120,24 @@ list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column
     return rows.width == 4 ? load<std::int32_t>(values, rows.begin + row)
                            : load<std::int64_t>(values, rows.begin + row);
   };
-  auto const found = list_range{read(rows.offsets), read(rows.sizes)};
-  if (found.begin < 0 || found.size < 0 || found.begin > rows.num_elements ||
-      found.size > rows.num_elements - found.begin) {
+  auto const list = list_range{read(rows.offsets), read(rows.sizes)};
+  if (list.begin < 0 || list.size < 0 || list.begin > rows.num_elements ||
+      list.size > rows.num_elements - list.begin) {
     fail_row(path,
              row,
-             std::to_string(found.size) + " list elements from " + std::to_string(found.begin) +
+             std::to_string(list.size) + " list elements from " + std::to_string(list.begin) +
                " on found, of " + std::to_string(rows.num_elements));
   }
-  return found;
+  return list;
 }
 
 namespace {
 
-/// What all lists of some rows have in common.
+/// The elements that the lists of some rows refer to.
 struct list_extent {
-  std::int64_t total{0};
-  std::int64_t first{std::numeric_limits<std::int64_t>::max()};
-  std::int64_t end{0};
+  std::int64_t total{0};                                         ///< sum of the sizes
+  std::int64_t first{std::numeric_limits<std::int64_t>::max()};  ///< least element of a list
+  std::int64_t end{0};                                           ///< one past the greatest
   bool in_order{true};  ///< each list begins where the one before ends
 };
 
@@ -146,16 +146,16 @@ list_extent measure(list_view_rows const& rows, column_path const& path)
   auto extent = list_extent{};
   auto next   = std::int64_t{0};
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const found = elements_of_view(rows, row, path);
-    if (found.size == 0) { continue; }
-    extent.in_order = extent.in_order && (extent.total == 0 || found.begin == next);
-    // Arrays without memory of their own may be of any length.
-    if (__builtin_add_overflow(extent.total, found.size, &extent.total)) {
+    auto const list = elements_of_view(rows, row, path);
+    if (list.size == 0) { continue; }
+    extent.in_order = extent.in_order && (extent.total == 0 || list.begin == next);
+    // Children without buffers, such as null arrays, may have any length, so the sum may overflow.
+    if (__builtin_add_overflow(extent.total, list.size, &extent.total)) {
       extent.total = std::numeric_limits<std::int64_t>::max();
     }
-    extent.first = std::min(extent.first, found.begin);
-    extent.end   = std::max(extent.end, found.begin + found.size);
-    next         = found.begin + found.size;
+    extent.first = std::min(extent.first, list.begin);
+    extent.end   = std::max(extent.end, list.begin + list.size);
+    next         = list.begin + list.size;
   }
   if (extent.total == 0) { extent.first = 0; }
   return extent;
@@ -184,9 +184,9 @@ std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
   auto buffer = allocate(extent.total * 4, exec);
   auto out    = values_of<std::int32_t>(buffer).begin();
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const found = elements_of_view(rows, row, path);
-    auto const end   = out + found.size;
-    std::iota(out, end, static_cast<std::int32_t>(found.begin - extent.first));
+    auto const list = elements_of_view(rows, row, path);
+    auto const end  = out + list.size;
+    std::iota(out, end, static_cast<std::int32_t>(list.begin - extent.first));
     out = end;
   }
   return make_column(type_id::INT32, static_cast<size_type>(extent.total), std::move(buffer), exec);
@@ -242,7 +242,7 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   };
   auto buffer    = allocate(std::int64_t{rows.size} * 4, exec);
   auto const out = values_of<std::int32_t>(buffer);
-  // The first run by bisection, for a slice may begin far inside; the others one by one.
+  // Find the first run by binary search, since a slice may begin far inside; step through the rest.
   auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
   auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
   auto const first  = std::ranges::partition_point(runs, before);

@@ -8,26 +8,27 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// `cuMemGetAddressRange` of the driver, which the runtime has no call for; null if it lacks it.
+/// The driver's `cuMemGetAddressRange`, which the runtime does not wrap.
 using address_range_function = int (*)(unsigned long long* base,
                                        std::size_t* size,
                                        unsigned long long pointer);
 
+/// @return The driver's function; null if the driver does not have it
 address_range_function address_range()
 {
   static auto const function = [] {
     constexpr unsigned int cuda_12 = 12000;
-    void* found                    = nullptr;
+    void* entry_point              = nullptr;
     auto result                    = cudaDriverEntryPointQueryResult{};
     auto const status              = cudaGetDriverEntryPointByVersion(
-      "cuMemGetAddressRange", &found, cuda_12, cudaEnableDefault, &result);
+      "cuMemGetAddressRange", &entry_point, cuda_12, cudaEnableDefault, &result);
     if (status != cudaSuccess) { (void)cudaGetLastError(); }
-    return status == cudaSuccess ? reinterpret_cast<address_range_function>(found) : nullptr;
+    return status == cudaSuccess ? reinterpret_cast<address_range_function>(entry_point) : nullptr;
   }();
   return function;
 }
 
-/// As CUDA's driver has it; nothing where it cannot tell.
+/// @return The allocation that contains an address; none if the driver does not know it
 std::optional<allocation_range> find_allocation(std::uintptr_t address)
 {
   auto base = 0ULL;
@@ -46,9 +47,9 @@ allocation_range allocation_around(void const* pointer)
 
 bool ends_before(void const* pointer, std::size_t size)
 {
-  auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-  auto const found   = find_allocation(address);
-  return found && found->end < address + size;
+  auto const address    = reinterpret_cast<std::uintptr_t>(pointer);
+  auto const allocation = find_allocation(address);
+  return allocation && allocation->end < address + size;
 }
 
 }  // namespace cudf_arrow_bridge::detail

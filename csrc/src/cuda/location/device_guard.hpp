@@ -10,8 +10,8 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Makes the device current that memory belongs to, for as long as the result lives: the default
-/// streams are the current device's. Memory of the CPU leaves the current device as it is.
+/// Makes the device of some memory current while the result lives, because default streams are
+/// those of the current device. CPU memory leaves the current device unchanged.
 inline std::optional<rmm::cuda_set_device_raii> guard_device(memory_location const& location)
 {
   if (location.device_type == ARROW_DEVICE_CPU) { return std::nullopt; }

@@ -12,22 +12,24 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Finds the one place where the buffers of some columns are.
+ * @brief Finds the kind and device of the memory that holds all buffers of some columns.
  *
- * CUDA is asked once per allocation, not per buffer: a wide table out of a pool has one. What it
- * said is kept no longer than the finder, since memory may be freed and come back as another kind.
+ * CUDA is asked once per allocation, not per buffer: all columns of a table from a memory pool may
+ * be in one. The answers are not kept longer than the finder, because addresses may be freed and
+ * reused for another kind of memory.
  */
 class location_finder {
  public:
   /**
-   * @brief Adds the buffers of a column and of those below.
+   * @brief Adds the buffers of a column and of its children.
    *
-   * @throws std::invalid_argument if they are elsewhere than what was added before
-   * @throws rmm::cuda_error if CUDA cannot tell
+   * @throws std::invalid_argument if their memory is of another kind or device than that added
+   * before
+   * @throws rmm::cuda_error if `cudaPointerGetAttributes` fails
    */
   void add(cudf::column_view const& column);
 
-  /// @return Where everything added is; where new columns go if none has a buffer
+  /// @return The location of all buffers; if there are none, that of new columns
   [[nodiscard]] memory_location result() const;
 
  private:
@@ -38,8 +40,8 @@ class location_finder {
 
   memory_location find(void const* pointer);
 
-  std::map<std::uintptr_t, allocation> known_;  ///< by where they begin
-  std::optional<memory_location> found_;
+  std::map<std::uintptr_t, allocation> allocations_;  ///< by their first address
+  std::optional<memory_location> location_;           ///< of the buffers added so far
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t arrow_alignment = 64;
 
-/// Pageable host memory behind the interface of a device resource.
+/// Pageable host memory with the interface of a device memory resource.
 struct host_resource {
   static void* allocate_sync(std::size_t bytes, std::size_t alignment = arrow_alignment)
   {
@@ -55,9 +55,9 @@ struct host_resource {
 
 bool has_gpu()
 {
-  // An answer is kept; after an exception the next call asks again.
-  static bool const found = detail::find_gpu();
-  return found;
+  // An exception leaves the variable uninitialised, so the next call asks CUDA again.
+  static bool const is_available = detail::find_gpu();
+  return is_available;
 }
 
 memory_location locate(void const* pointer)

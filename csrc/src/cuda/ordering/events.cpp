@@ -32,8 +32,8 @@ class event_pool {
         ++on_loan_;
         return event;
       }
-      // Giving back happens in destructors: it must find room without asking for memory.
-      idle.reserve(++made_);
+      // Destructors give events back: reserve room for all, so that it needs no memory then.
+      idle.reserve(++num_created_);
     }
     cudaEvent_t event{};
     RMM_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
@@ -65,7 +65,7 @@ class event_pool {
 
   std::mutex mutex_;
   std::vector<std::vector<cudaEvent_t>> idle_;
-  std::size_t made_{0};
+  std::size_t num_created_{0};
   std::size_t on_loan_{0};
 };
 
@@ -99,7 +99,8 @@ cudaError_t synchronize(cuda::stream_ref stream) noexcept
 {
   auto launched = cudaSuccess;
   if (stream.get() == cudaStream_t{} || stream.get() == cudaStreamLegacy) {
-    // It is what is enqueued on the legacy default stream that comes after other streams' work.
+    // Work enqueued on the legacy default stream waits for blocking streams; synchronizing it alone
+    // need not. So enqueue an empty host function first.
     launched = cudaLaunchHostFunc(stream.get(), [](void*) {}, nullptr);
   }
   auto const status = cudaStreamSynchronize(stream.get());

@@ -9,21 +9,21 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief A CUDA event on loan from the pool of its device.
+ * @brief A CUDA event borrowed from the pool of its device.
  *
- * Timing is disabled, and waiting for it on the host blocks rather than spins. It goes back to the
- * pool with its owner: waits that were enqueued before keep the record that they saw. A forked
- * child gives none of its parent's back.
+ * Timing is disabled, and a host that waits for it blocks instead of spinning. The destructor
+ * returns it to the pool; waits enqueued before refer to the record at that time, so it may be
+ * recorded again. In a forked child, events of the parent are not returned.
  */
 class pooled_event {
  public:
-  /// No event.
+  /// Holds no event.
   pooled_event() noexcept = default;
 
   /**
-   * @brief An event of the current device.
+   * @brief Borrows an event of the current device.
    *
-   * @throws rmm::cuda_error if the pool is empty and CUDA makes no new one
+   * @throws rmm::cuda_error if the pool is empty and CUDA cannot create an event
    */
   [[nodiscard]] static pooled_event acquire();
 
@@ -35,24 +35,25 @@ class pooled_event {
 
   [[nodiscard]] explicit operator bool() const noexcept { return event_ != nullptr; }
 
-  /// @return Whether there is an event, and not one that a forked child has of its parent
+  /// @return Whether there is an event, and it was not inherited through a fork
   [[nodiscard]] bool is_usable() const noexcept
   { return event_ != nullptr && made_in_.is_of_this_process(); }
 
-  /// @return Where the handle is, as `ArrowDeviceArray.sync_event` wants it
+  /// @return The address of the handle, for `ArrowDeviceArray.sync_event`
   [[nodiscard]] cudaEvent_t const* handle() const noexcept { return &event_; }
 
-  /// @return The device that it is of
+  /// @return The device of the event
   [[nodiscard]] int device() const noexcept { return device_; }
 
-  /// Records the work enqueued on `stream`, which must be of the event's device.
+  /// Records the work enqueued on `stream`, which must belong to the event's device.
   [[nodiscard]] cudaError_t record(cuda::stream_ref stream) const noexcept
   { return cudaEventRecord(event_, stream.get()); }
 
   /**
-   * @brief Makes what is enqueued on `later` from now on wait for the work that `earlier` has.
+   * @brief Makes work enqueued on `later` from now on wait for the work enqueued on `earlier` so
+   * far.
    *
-   * Both streams must be of the event's device.
+   * Both streams must belong to the event's device.
    */
   [[nodiscard]] cudaError_t order(cuda::stream_ref later, cuda::stream_ref earlier) const noexcept
   {
@@ -71,11 +72,11 @@ class pooled_event {
   process_stamp made_in_;
 };
 
-/// Blocks the calling thread until the work enqueued on `stream`, and all it comes after, is done.
+/// Blocks the calling thread until the work enqueued on `stream`, and all work that it waits for,
+/// is done; on the legacy default stream that includes other streams.
 cudaError_t synchronize(cuda::stream_ref stream) noexcept;
 
-/// @return Events that this process made and that are not in its pool, for tests that look for
-/// leaks
+/// @return How many events of this process are in use, not in the pool; for leak tests
 [[nodiscard]] std::size_t events_on_loan() noexcept;
 
 }  // namespace cudf_arrow_bridge::detail

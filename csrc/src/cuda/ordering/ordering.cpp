@@ -17,7 +17,7 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// An owner that goes once the stream it frees on has been ordered behind another.
+/// Destroys an owner after making the stream that it frees on wait for another stream.
 class ordered_owner {
  public:
   ordered_owner(std::shared_ptr<void const> owner, cuda::stream_ref freed, cuda::stream_ref reader)
@@ -33,14 +33,14 @@ class ordered_owner {
 
   ~ordered_owner()
   {
-    // CUDA does not survive a fork, and the child frees nothing.
+    // CUDA does not survive a fork: a child must not use it for memory of its parent.
     if (made_in_.is_of_this_process()) { order(); }
   }
 
  private:
   void order() noexcept
   {
-    // The default streams' handles mean those of the current device.
+    // Handles of default streams refer to the current device.
     auto device = 0;
     if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
       auto const reader = made_on_.named_here(reader_);

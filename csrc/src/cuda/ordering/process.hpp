@@ -8,11 +8,11 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Tells the process that an object was made in from those forked off it later.
+ * @brief Identifies the process in which an object was made, as opposed to its forked children.
  *
- * CUDA does not survive a fork, and other threads are gone with whatever locks they held. All that
- * a child can do with its parent's device memory, events and queues is leave them alone. What it
- * makes itself is as good as in any process.
+ * CUDA does not survive a fork, and other threads do not exist in the child, though locks that they
+ * held stay locked. A child must not touch device memory, events and queues of its parent. Objects
+ * that it makes itself are usable.
  */
 class process_stamp {
  public:
@@ -23,25 +23,25 @@ class process_stamp {
   { return num_forks_ == process_stamp{}.num_forks_; }
 
  private:
-  std::uint32_t num_forks_;  ///< that lie between the process and its first ancestor
+  std::uint32_t num_forks_;  ///< forks between the first ancestor and this process
 };
 
 /**
- * @brief An object of which each process has its own, made when it is first asked for.
+ * @brief A lazily made object that each process, also a forked child, has its own instance of.
  *
- * Never destroyed: at exit others may still need it, and CUDA may be gone before it.
+ * Never destroyed: other destructors may use it at exit, and CUDA may be shut down before.
  */
 template <typename T>
 class per_process {
  public:
   constexpr per_process() noexcept = default;
 
-  /// @throws std::bad_alloc or what making a `T` throws
+  /// @throws std::bad_alloc, or what the constructor of `T` throws
   T& get()
   {
     auto* newest = newest_.load(std::memory_order_acquire);
     while (newest == nullptr || !newest->stamp.is_of_this_process()) {
-      // No lock to make it under: one could have been held at the fork.
+      // Lock-free, because a mutex could have been held by another thread at the fork.
       auto fresh = std::make_unique<entry>(newest);
       if (newest_.compare_exchange_strong(newest, fresh.get(), std::memory_order_acq_rel)) {
         newest = fresh.release();
@@ -52,10 +52,10 @@ class per_process {
 
  private:
   struct entry {
-    explicit entry(entry* of_parent) : parents{of_parent} {}
+    explicit entry(entry* inherited) : parent_entry{inherited} {}
 
     process_stamp stamp{};
-    entry* parents;  ///< left alone, but no leak
+    entry* parent_entry;  ///< not used; referenced so that leak checkers find it
     T object{};
   };
 

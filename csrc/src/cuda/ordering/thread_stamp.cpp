@@ -8,7 +8,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// Unlike the operating system's, numbers of threads that are gone are not used again.
+/// Unlike thread ids of the operating system, these numbers are never reused.
 std::uint64_t number_of_this_thread() noexcept
 {
   static std::atomic<std::uint64_t> last{0};
@@ -22,8 +22,9 @@ thread_stamp::thread_stamp() noexcept : number_{number_of_this_thread()} {}
 
 cuda::stream_ref thread_stamp::named_here(cuda::stream_ref stream) const noexcept
 {
-  auto const elsewhere = stream.get() == cudaStreamPerThread && number_ != number_of_this_thread();
-  return elsewhere ? cuda::stream_ref{cudaStreamLegacy} : stream;
+  auto const is_of_other_thread =
+    stream.get() == cudaStreamPerThread && number_ != number_of_this_thread();
+  return is_of_other_thread ? cuda::stream_ref{cudaStreamLegacy} : stream;
 }
 
 }  // namespace cudf_arrow_bridge::detail

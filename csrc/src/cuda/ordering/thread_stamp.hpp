@@ -12,21 +12,22 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Tells the thread that an object was made on from others.
+ * @brief Identifies the thread on which an object was made.
  *
- * The per-thread default stream has one handle and is another stream on each thread, which no other
- * thread can name.
+ * `cudaStreamPerThread` is a different stream on each thread, and no handle refers to that of
+ * another thread.
  */
 class thread_stamp {
  public:
-  /// The stamp of this thread.
+  /// The stamp of the calling thread.
   thread_stamp() noexcept;
 
   /**
-   * @brief A stream that comes after what a handle has meant on the thread of the stamp.
+   * @brief A stream, usable on the calling thread, that is ordered after `stream` of the stamp's
+   * thread.
    *
-   * @return The same handle, but the legacy default stream, which comes after the default streams
-   *   of all threads, for another thread's
+   * @return `stream` itself; but if it is another thread's `cudaStreamPerThread`, the legacy
+   * default stream, which waits for the per-thread default streams of all threads
    */
   [[nodiscard]] cuda::stream_ref named_here(cuda::stream_ref stream) const noexcept;
 

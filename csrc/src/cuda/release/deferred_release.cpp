@@ -10,7 +10,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr auto no_device = rmm::cuda_device_id{-1};  ///< which rmm's guard leaves alone
+constexpr auto no_device = rmm::cuda_device_id{-1};  ///< rmm's guard ignores negative ids
 
 }  // namespace
 
@@ -25,7 +25,7 @@ deferred_release::deferred_release(bool prepare)
 
 void deferred_release::release_after(cuda::stream_ref stream) noexcept
 {
-  // Whatever is current on the thread that frees.
+  // The thread that frees may have another device current.
   auto const guard  = rmm::cuda_set_device_raii{device_.value_or(no_device)};
   auto const status = [&] {
     try {
@@ -35,14 +35,14 @@ void deferred_release::release_after(cuda::stream_ref stream) noexcept
     }
   }();
   if (status == cudaSuccess) { return; }
-  // Without an event to wait for later, wait here.
+  // No event could be recorded, so wait for the stream now.
   (void)synchronize(stream);
   (void)cudaGetLastError();
 }
 
 cudaError_t deferred_release::record_point(cuda::stream_ref stream)
 {
-  // Unlike handles, identifiers are not used again for another stream.
+  // Unlike handles, stream ids are never reused for another stream.
   auto id = 0ULL;
   if (auto const status = cudaStreamGetId(stream.get(), &id); status != cudaSuccess) {
     return status;

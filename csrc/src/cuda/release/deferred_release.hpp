@@ -16,12 +16,12 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Something to be destroyed once certain points of certain streams have passed.
+ * @brief An object that destroys itself once recorded work on one or more streams is done.
  *
- * It is the node of the release queue itself and acquires its first event as it is made, so that
- * deferring needs no memory in the common case of one stream. It belongs to the device that was
- * current then: that one's default streams are meant where a default stream is named, its events
- * are recorded, and it is current when this is destroyed.
+ * It is a node of the release queue, and acquires its first event on construction, so that
+ * deferring needs no memory in the common case of one stream. It belongs to the device that is
+ * current on construction: default streams are those of that device, events belong to it, and it is
+ * current when the object is destroyed.
  */
 class deferred_release {
  public:
@@ -30,23 +30,24 @@ class deferred_release {
 
  protected:
   /**
-   * @param prepare Whether any point will have to pass; without, no CUDA call is ever made
+   * @param prepare Whether `release_after` will be called; if not, CUDA is never called
    * @throws rmm::cuda_error, std::bad_alloc or std::system_error
    */
   explicit deferred_release(bool prepare);
   virtual ~deferred_release() = default;
 
-  /// Adds the work enqueued on `stream` so far to what must be done first; may wait for it.
+  /// Defers destruction until the work enqueued on `stream` so far is done. Waits for that work
+  /// here if no event can be recorded.
   void release_after(cuda::stream_ref stream) noexcept;
 
-  /// Destroys this object: now if nothing must be done first, else on a thread of the queue's.
+  /// Destroys this object: at once if no work was recorded, else on a thread of the release queue.
   void release_when_ready() noexcept;
 
  private:
   friend class release_lanes;
   friend class release_queue;
 
-  /// The last point of one stream that must be passed.
+  /// The last recorded point of one stream.
   struct release_point {
     unsigned long long stream_id;
     pooled_event event;
@@ -54,17 +55,17 @@ class deferred_release {
 
   [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
 
-  std::optional<rmm::cuda_device_id> device_;  ///< none if no point will have to pass
-  std::mutex mutex_;  ///< of what follows; the event pool's may be taken within, no other
+  std::optional<rmm::cuda_device_id> device_;  ///< none if not prepared
+  std::mutex mutex_;  ///< guards the points; the event pool's is the only one locked inside it
   pooled_event spare_;
   std::vector<release_point> points_;
 
-  // The release queue's, once this is in it.
-  std::size_t num_passed_{0};             ///< of the passages, in their order
-  std::uint64_t number_{0};               ///< of all that was ever queued
-  deferred_release* next_{nullptr};       ///< in its lane
-  deferred_release* last_{nullptr};       ///< of its lane, if it is the first there
-  deferred_release* next_lane_{nullptr};  ///< first of the next lane, if it is the first of its own
+  // Used by the release queue, once this is queued.
+  std::size_t num_passed_{0};             ///< leading points known to be done
+  std::uint64_t number_{0};               ///< position among all objects ever queued
+  deferred_release* next_{nullptr};       ///< next in the same lane
+  deferred_release* last_{nullptr};       ///< if first in its lane: the last there
+  deferred_release* next_lane_{nullptr};  ///< if first in its lane: first of the next lane
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -23,18 +23,18 @@ void release_lanes::push(deferred_release* work) noexcept
 deferred_release* release_lanes::take(std::size_t worker) noexcept
 {
   auto** lane = &first_lane_;
-  while (*lane != nullptr && in_hand(stream_of(**lane))) { lane = &(*lane)->next_lane_; }
+  while (*lane != nullptr && is_busy(stream_of(**lane))) { lane = &(*lane)->next_lane_; }
   auto* const taken = *lane;
   if (taken == nullptr) { return nullptr; }
   *lane = taken->next_lane_;
   if (auto* const rest = taken->next_) {
-    // Behind all other lanes, so that each has its turn.
+    // Append the rest as the last lane, so that lanes take turns.
     rest->last_      = taken->last_;
     rest->next_lane_ = nullptr;
     while (*lane != nullptr) { lane = &(*lane)->next_lane_; }
     *lane = rest;
   }
-  in_hand_[worker] = stream_of(*taken);
+  busy_streams_[worker] = stream_of(*taken);
   return taken;
 }
 
@@ -42,12 +42,12 @@ std::size_t release_lanes::num_waiting() const noexcept
 {
   auto count = std::size_t{0};
   for (auto const* lane = first_lane_; lane != nullptr; lane = lane->next_lane_) {
-    count += in_hand(stream_of(*lane)) ? 0 : 1;
+    count += is_busy(stream_of(*lane)) ? 0 : 1;
   }
   return count;
 }
 
-bool release_lanes::in_hand(unsigned long long stream_id) const noexcept
-{ return std::find(in_hand_.begin(), in_hand_.end(), stream_id) != in_hand_.end(); }
+bool release_lanes::is_busy(unsigned long long stream_id) const noexcept
+{ return std::find(busy_streams_.begin(), busy_streams_.end(), stream_id) != busy_streams_.end(); }
 
 }  // namespace cudf_arrow_bridge::detail

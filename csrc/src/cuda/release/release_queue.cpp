@@ -15,10 +15,11 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// A release that waits for something this process no longer provides must not keep it from ending.
-constexpr auto patience = std::chrono::seconds{30};
+/// A release that never completes must not keep the process from exiting.
+constexpr auto drain_timeout = std::chrono::seconds{30};
 
-thread_local release_queue const* queue_of_thread = nullptr;  ///< whose thread this is, if any
+thread_local release_queue const* queue_of_thread =
+  nullptr;  ///< queue that this thread works for; null: none
 
 }  // namespace
 
@@ -33,7 +34,7 @@ void release_queue::start()
   auto const lock = std::lock_guard{mutex_};
   if (num_threads_ > 0) { return; }
   add_thread();
-  // Registered after CUDA was first used, so it runs before CUDA takes its contexts down.
+  // Registered after CUDA was first used, so it runs before CUDA destroys its contexts.
   std::atexit([] { instance().drain(); });
 }
 
@@ -59,7 +60,7 @@ void release_queue::enqueue(deferred_release* work) noexcept
     try {
       add_thread();
     } catch (std::exception const&) {
-      return;  // those that there are will get there
+      return;  // the existing threads will handle it
     }
   }
 }
@@ -67,13 +68,13 @@ void release_queue::enqueue(deferred_release* work) noexcept
 void release_queue::drain() noexcept
 {
   if (queue_of_thread == this) { return; }
-  auto lock      = std::unique_lock{mutex_};
-  auto me        = waiting{num_pushed_, num_pushed_ - num_released_, first_waiting_};
-  first_waiting_ = &me;
-  released_.wait_for(lock, patience, [&] { return me.left == 0; });
-  auto** link = &first_waiting_;
-  while (*link != &me) { link = &(*link)->next; }
-  *link = me.next;
+  auto lock    = std::unique_lock{mutex_};
+  auto self    = drain_call{num_pushed_, num_pushed_ - num_released_, first_drain_};
+  first_drain_ = &self;
+  released_.wait_for(lock, drain_timeout, [&] { return self.left == 0; });
+  auto** link = &first_drain_;
+  while (*link != &self) { link = &(*link)->next; }
+  *link = self.next;
 }
 
 void release_queue::run(std::size_t worker) noexcept
@@ -89,7 +90,7 @@ void release_queue::run(std::size_t worker) noexcept
     auto const released = wait_and_release(work);
     lock.lock();
     ++num_idle_;
-    lanes_.put_down(worker);
+    lanes_.finish(worker);
     if (released) {
       note_release(number);
     } else {
@@ -101,9 +102,9 @@ void release_queue::run(std::size_t worker) noexcept
 bool release_queue::wait_and_release(deferred_release* work) noexcept
 {
   auto const& event = work->points_[work->num_passed_].event;
-  // The producer's release finds the device current whose memory it is about to free.
+  // The producer's release callback runs with the device of its memory current.
   (void)cudaSetDevice(event.device());
-  // If CUDA can no longer tell, nothing is running that could read the memory.
+  // If CUDA fails here, no work is running that could read the memory.
   (void)event.wait();
   if (++work->num_passed_ < work->points_.size()) { return false; }
   delete work;
@@ -113,7 +114,7 @@ bool release_queue::wait_and_release(deferred_release* work) noexcept
 void release_queue::note_release(std::uint64_t number) noexcept
 {
   ++num_released_;
-  for (auto* other = first_waiting_; other != nullptr; other = other->next) {
+  for (auto* other = first_drain_; other != nullptr; other = other->next) {
     if (number < other->before && --other->left == 0) { released_.notify_all(); }
   }
 }

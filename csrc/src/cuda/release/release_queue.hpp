@@ -12,42 +12,42 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Destroys deferred objects once their streams have passed, on threads of its own.
+ * @brief Destroys deferred objects on its own threads, once their recorded work is done.
  *
- * Each thread sleeps in CUDA until the next event of one stream has completed, then destroys the
- * object that waited for it without any lock held: a producer's `release` may be slow, call CUDA,
- * take the GIL or come back here. Objects of one stream go in the order in which they were pushed.
- * Those of other streams don't wait for them, as long as no more streams are late than there are
- * threads. An object that waits for several streams waits for one after the other.
+ * Each thread blocks in CUDA until the next event of one stream completes, then destroys the object
+ * that waited for it. No lock is held then: a producer's `release` may be slow, call CUDA, take the
+ * GIL or push and drain here. Objects of one stream are destroyed in the order in which they were
+ * pushed. Objects of other streams don't wait for them, as long as there are no more streams with
+ * unfinished work than threads. An object with several streams waits for one after the other.
  *
- * A forked child has a queue of its own, for what it pushes itself: its parent's threads are gone.
+ * A forked child has its own queue, since the parent's threads do not exist there.
  */
 class release_queue {
  public:
   release_queue() = default;
 
-  /// The queue of this process. Never destroyed: arrays may be freed by destructors that run late.
+  /// The queue of this process. Never destroyed: arrays may be freed late during exit.
   static release_queue& instance();
 
   /**
-   * @brief Starts the first thread, once. Others follow when there is more for them to do.
+   * @brief Starts the first thread, if none runs. `push` starts more when they are needed.
    *
-   * @throws std::system_error if there can be no thread
+   * @throws std::system_error if the thread cannot be created
    */
   void start();
 
-  /// Queues an object that nobody uses any more. Takes ownership; `start` was called.
+  /// Queues an object and takes ownership of it. `start` must have been called.
   void push(deferred_release* work) noexcept;
 
-  /// Waits until all that was pushed before the call is destroyed, or for 30 seconds.
+  /// Waits until all objects pushed before the call are destroyed, at most 30 seconds.
   void drain() noexcept;
 
  private:
-  /// Somebody who waits for all objects that were queued before they came.
-  struct waiting {
-    std::uint64_t before;  ///< objects from this number on don't count
-    std::uint64_t left;
-    waiting* next;
+  /// A call of `drain` in progress, on its thread's stack.
+  struct drain_call {
+    std::uint64_t before;  ///< it waits for objects with smaller numbers
+    std::uint64_t left;    ///< how many of these are not destroyed yet
+    drain_call* next;
   };
 
   void add_thread();
@@ -56,15 +56,15 @@ class release_queue {
   void note_release(std::uint64_t number) noexcept;
   static bool wait_and_release(deferred_release* work) noexcept;
 
-  std::mutex mutex_;  ///< of what follows; never held while CUDA or a producer is called
+  std::mutex mutex_;  ///< guards the members below; not held while CUDA or a producer is called
   std::condition_variable pushed_;
   std::condition_variable released_;
   release_lanes lanes_;
   std::size_t num_threads_{0};
-  std::size_t num_idle_{0};  ///< threads that have nothing in hand, those about to wake included
+  std::size_t num_idle_{0};  ///< threads without an object, also those about to wake
   std::uint64_t num_pushed_{0};
   std::uint64_t num_released_{0};
-  waiting* first_waiting_{nullptr};
+  drain_call* first_drain_{nullptr};
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -10,7 +10,8 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-/// Where CUDA writes: not on the stack, since a copy that could not be waited for may still come.
+/// The target of the copies. Not on the stack: if waiting fails, a copy may still write to it
+/// later.
 class read_back_block : private deferred_release {
  public:
   explicit read_back_block(std::size_t count)
@@ -23,13 +24,14 @@ class read_back_block : private deferred_release {
   [[nodiscard]] std::int64_t* values() noexcept
   { return pageable_.empty() ? reinterpret_cast<std::int64_t*>(pinned_.data()) : pageable_.data(); }
 
-  /// Lets go of the place once what is enqueued on `stream` so far is done.
+  /// Destroys the block once the work enqueued on `stream` so far is done.
   void finish_after(cuda::stream_ref stream) noexcept
   {
     release_after(stream);
     release_when_ready();
   }
 
+  /// Destroys the block at once.
   void finish_now() noexcept { release_when_ready(); }
 
  private:
@@ -41,7 +43,7 @@ class read_back_block : private deferred_release {
 
 namespace {
 
-/// Little-endian, as CUDA's hosts are: a narrow value fills the low bytes.
+/// Sign-extends an integer that was copied to the low bytes of `value` (hosts are little-endian).
 std::int64_t widen(std::int64_t value, std::int64_t width)
 {
   switch (width) {
@@ -55,11 +57,11 @@ std::int64_t widen(std::int64_t value, std::int64_t width)
 
 read_batch::~read_batch()
 {
-  if (place_ == nullptr) { return; }
+  if (block_ == nullptr) { return; }
   if (is_done_) {
-    place_->finish_now();
+    block_->finish_now();
   } else {
-    place_->finish_after(stream_);
+    block_->finish_after(stream_);
   }
 }
 
@@ -72,9 +74,9 @@ std::size_t read_batch::add(void const* source, std::int64_t width)
 void read_batch::enqueue()
 {
   if (integers_.empty()) { return; }
-  place_ = new read_back_block{integers_.size()};
+  block_ = new read_back_block{integers_.size()};
   for (std::size_t i = 0; i < integers_.size(); ++i) {
-    RMM_CUDA_TRY(cudaMemcpyAsync(place_->values() + i,
+    RMM_CUDA_TRY(cudaMemcpyAsync(block_->values() + i,
                                  integers_[i].source,
                                  static_cast<std::size_t>(integers_[i].width),
                                  cudaMemcpyDefault,
@@ -89,7 +91,7 @@ void read_batch::wait()
 }
 
 std::int64_t read_batch::at(std::size_t number) const
-{ return widen(place_->values()[number], integers_[number].width); }
+{ return widen(block_->values()[number], integers_[number].width); }
 
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
 {

@@ -12,9 +12,10 @@ namespace cudf_arrow_bridge::detail::device {
 class read_back_block;
 
 /**
- * @brief Integers that are read from device memory together, with one wait.
+ * @brief Reads several integers from device memory with one wait.
  *
- * They land in pinned memory where there is some, which outlives a wait that fails.
+ * They are copied to pinned memory if available. If the wait fails, that memory is kept until the
+ * copies are done.
  */
 class read_batch {
  public:
@@ -24,7 +25,7 @@ class read_batch {
   read_batch& operator=(read_batch const&) = delete;
   ~read_batch();
 
-  /// Adds an integer of 2, 4 or 8 bytes. @return Its number
+  /// Adds an integer of 2, 4 or 8 bytes to read. @return Its number, for `at`
   std::size_t add(void const* source, std::int64_t width);
 
   [[nodiscard]] bool is_empty() const noexcept { return integers_.empty(); }
@@ -39,14 +40,14 @@ class read_batch {
   /**
    * @brief Waits for the stream, and so for the copies.
    *
-   * @throws rmm::cuda_error if the work before has failed
+   * @throws rmm::cuda_error if work on the stream has failed
    */
   void wait();
 
-  /// Says that somebody else has waited for the stream since `enqueue`.
+  /// To be called instead of `wait` if the stream was waited for otherwise since `enqueue`.
   void note_wait() noexcept { is_done_ = true; }
 
-  /// @return An integer, once the stream was waited for
+  /// @return The integer with a number; only after waiting
   [[nodiscard]] std::int64_t at(std::size_t number) const;
 
  private:
@@ -57,7 +58,7 @@ class read_batch {
 
   cuda::stream_ref stream_;
   std::vector<integer> integers_;
-  read_back_block* place_{nullptr};
+  read_back_block* block_{nullptr};
   bool is_done_{false};
 };
 

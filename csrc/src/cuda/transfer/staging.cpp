@@ -18,15 +18,16 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::size_t block_size  = std::size_t{1} << 16;  ///< uploads take whole ones
-constexpr std::size_t pinned_size = std::size_t{1} << 26;  ///< as libcudf's own pool has at most
+constexpr std::size_t block_size  = std::size_t{1} << 16;  ///< granularity of allocations
+constexpr std::size_t pinned_size = std::size_t{1}
+                                    << 26;  ///< the largest size of libcudf's own pool
 
 /**
- * @brief The pinned memory of this process, in blocks that uploads and integers read back borrow.
+ * @brief The pinned memory of this process, lent to uploads and read-backs in whole blocks.
  *
- * Pinning may have the host wait for the device, so it is done once, for the first of them.
- * libcudf's pinned resource is no alternative: what it gives out may still be read on another
- * stream, which the CPU would have to wait for before it writes there.
+ * Pinning may make the host wait for the device, so all memory is pinned at the first use.
+ * libcudf's pinned resource is no alternative: work on another stream may still read what it gives
+ * out, so the CPU would have to wait before writing to it.
  */
 class pinned_pool {
  public:
@@ -36,26 +37,28 @@ class pinned_pool {
     return pool.get();
   }
 
-  /// @return Null if there is no such memory
+  /// @return Memory of `size` bytes, a multiple of the block size; null if there is none
   std::byte* take(std::size_t size)
   {
     auto const lock = std::lock_guard{mutex_};
     if (!is_pinned_) { pin(); }
-    auto const found = std::find_if(
-      free_.begin(), free_.end(), [size](auto const& one) { return one.size >= size; });
-    if (found == free_.end()) { return nullptr; }
-    auto* const memory = found->begin;
-    found->begin += size;
-    found->size -= size;
-    if (found->size == 0) { free_.erase(found); }
+    auto const range = std::find_if(
+      free_.begin(), free_.end(), [size](auto const& free) { return free.size >= size; });
+    if (range == free_.end()) { return nullptr; }
+    auto* const memory = range->begin;
+    range->begin += size;
+    range->size -= size;
+    if (range->size == 0) { free_.erase(range); }
     return memory;
   }
 
   void give_back(std::byte* memory, std::size_t size) noexcept
   {
     auto const lock = std::lock_guard{mutex_};
-    auto next       = std::lower_bound(
-      free_.begin(), free_.end(), memory, [](auto const& one, auto* at) { return one.begin < at; });
+    auto next =
+      std::lower_bound(free_.begin(), free_.end(), memory, [](auto const& free, auto* at) {
+        return free.begin < at;
+      });
     if (next != free_.end() && memory + size == next->begin) {
       size += next->size;
       next = free_.erase(next);
@@ -68,17 +71,17 @@ class pinned_pool {
   }
 
  private:
-  struct piece {
+  struct free_range {
     std::byte* begin;
     std::size_t size;
 
     [[nodiscard]] std::byte* end() const noexcept { return begin + size; }
   };
 
-  /// Where there is nothing to be had nothing is free, and the next one tries again.
+  /// If CUDA cannot pin memory, the pool stays empty and the next use tries again.
   void pin()
   {
-    // Giving back may not ask for memory: no more pieces than blocks.
+    // `give_back` must not allocate: there are never more free ranges than blocks.
     free_.reserve(pinned_size / block_size);
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, pinned_size, cudaHostAllocPortable) != cudaSuccess) {
@@ -90,7 +93,7 @@ class pinned_pool {
   }
 
   std::mutex mutex_;
-  std::vector<piece> free_;  ///< by address, none next to another
+  std::vector<free_range> free_;  ///< by address; adjacent ranges are merged
   bool is_pinned_{false};
 };
 
@@ -107,7 +110,7 @@ pinned_memory::~pinned_memory()
   if (memory_ != nullptr) { pinned_pool::instance().give_back(memory_, size_); }
 }
 
-/// Pinned memory of one upload, kept until the copies out of it are done.
+/// Pinned memory of one upload, kept until the copies from it are done.
 class staging_block : private deferred_release {
  public:
   explicit staging_block(std::size_t size) : deferred_release{true}, pinned_{size} {}
@@ -133,7 +136,7 @@ host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream
 
 host_upload::~host_upload()
 {
-  // CUDA may read pageable memory as late as it likes, and nobody keeps the source for it.
+  // CUDA may read pageable memory late, and the caller may free the source after this.
   if (reads_source_) { (void)cudaStreamSynchronize(stream_.get()); }
   if (block_ != nullptr) { block_->finish_after(stream_); }
 }

@@ -9,7 +9,7 @@ namespace cudf_arrow_bridge::detail {
 
 class staging_block;
 
-/// Pinned memory of the host, out of a pool that keeps it for the next user.
+/// Pinned host memory, borrowed from a pool.
 class pinned_memory {
  public:
   explicit pinned_memory(std::size_t size);
@@ -17,7 +17,7 @@ class pinned_memory {
   pinned_memory& operator=(pinned_memory const&) = delete;
   ~pinned_memory();
 
-  /// @return Null if there was none to be had
+  /// @return The memory; null if none was available
   [[nodiscard]] std::byte* data() const noexcept { return memory_; }
 
  private:
@@ -26,17 +26,17 @@ class pinned_memory {
 };
 
 /**
- * @brief Copies pageable host memory to a GPU, without waiting for the GPU where that can be had.
+ * @brief Copies pageable host memory to a GPU, without waiting for the GPU if possible.
  *
- * The bytes go through pinned memory, so that the source may be freed as soon as the upload is
- * destroyed. The pinned memory is kept for as long as the copies out of it run, and then for the
- * next upload. The first upload of a process has CUDA pin it all, which may wait for the device.
+ * The bytes are staged in pinned memory, so that the source may be freed once the upload is
+ * destroyed. The pinned memory returns to its pool when the copies from it are done. The first
+ * upload of a process pins the whole pool, which may wait for the device.
  */
 class host_upload {
  public:
   /**
-   * @param capacity `staged_size` of all that will be copied. Uploads for which there is no pinned
-   *   memory left leave the staging to CUDA and wait.
+   * @param capacity Sum of the `staged_size` of all copies. If that much pinned memory is not
+   *   available, CUDA stages the copies and the destructor waits for them.
    * @param stream Stream that the copies are enqueued on
    */
   host_upload(std::size_t capacity, cuda::stream_ref stream);
@@ -61,9 +61,9 @@ class host_upload {
 
  private:
   cuda::stream_ref stream_;
-  staging_block* block_{nullptr};  ///< null: CUDA stages
+  staging_block* block_{nullptr};  ///< null: CUDA stages the copies
   std::size_t used_{0};
-  bool reads_source_{false};  ///< whether a copy in flight may still read what it copies
+  bool reads_source_{false};  ///< whether a copy in flight may read its source
 };
 
 }  // namespace cudf_arrow_bridge::detail

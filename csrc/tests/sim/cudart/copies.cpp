@@ -11,7 +11,7 @@ using sim::detail::machine;
 
 namespace {
 
-/// One end of a copy. Memory that the machine does not know is pageable.
+/// Source or target of a copy. Memory that the simulation did not allocate is pageable.
 struct operand {
   memory_kind kind{memory_kind::pageable};
   int device{cudaInvalidDeviceId};
@@ -19,13 +19,13 @@ struct operand {
 
   operand(machine const& all, void const* address, std::size_t size)
   {
-    auto const* found = all.memory.find(address);
-    if (found == nullptr) { return; }
+    auto const* block = all.memory.find(address);
+    if (block == nullptr) { return; }
     auto const begin =
-      static_cast<std::size_t>(static_cast<std::byte const*>(address) - found->data);
-    kind      = found->kind;
-    device    = found->device;
-    in_bounds = size <= found->size - begin;
+      static_cast<std::size_t>(static_cast<std::byte const*>(address) - block->data);
+    kind      = block->kind;
+    device    = block->device;
+    in_bounds = size <= block->size - begin;
   }
 
   [[nodiscard]] bool on_device() const { return kind != memory_kind::pageable; }
@@ -44,7 +44,7 @@ bool allows(cudaMemcpyKind kind, operand const& target, operand const& source)
   }
 }
 
-/// Whether the caller is kept until the copy is done. CUDA says when it may be, not when it is.
+/// Whether the call waits for the copy. Where CUDA allows both, the seed decides.
 bool waits(machine& all, operand const& target, operand const& source)
 {
   auto const is_host = [](operand const& o) {
@@ -106,14 +106,14 @@ cudaError_t cudaMemcpyPeerAsync(void* target,
 cudaError_t cudaMemsetAsync(void* target, int value, std::size_t size, cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto* found   = all.find_stream(stream);
+    auto* state   = all.find_stream(stream);
     auto const to = operand{all, target, size};
-    if (found == nullptr || found->device != sim::detail::current_device()) {
+    if (state == nullptr || state->device != sim::detail::current_device()) {
       return cudaErrorInvalidResourceHandle;
     }
     if (size == 0) { return cudaSuccess; }
     if (!to.in_bounds || !to.on_device()) { return cudaErrorInvalidValue; }
-    all.work.enqueue(*found, [=] { std::memset(target, value, size); });
+    all.work.enqueue(*state, [=] { std::memset(target, value, size); });
     all.work.advance(lock);
     return cudaSuccess;
   });

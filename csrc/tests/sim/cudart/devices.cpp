@@ -11,16 +11,16 @@ using sim::detail::current_device;
 
 namespace {
 
-/// `cuMemGetAddressRange`, the one function of the driver that is asked for by name.
+/// `cuMemGetAddressRange`, the only driver function that the core looks up.
 int address_range(unsigned long long* base, std::size_t* size, unsigned long long address)
 {
   constexpr int not_found = 500;
   auto& all               = sim::detail::machine::instance();
   auto const lock         = std::unique_lock{all.mutex};
-  auto const* found       = all.memory.find(reinterpret_cast<void const*>(address));
-  if (found == nullptr || found->kind == sim::memory_kind::pageable) { return not_found; }
-  *base = reinterpret_cast<std::uintptr_t>(found->data);
-  *size = found->size;
+  auto const* block       = all.memory.find(reinterpret_cast<void const*>(address));
+  if (block == nullptr || block->kind == sim::memory_kind::pageable) { return not_found; }
+  *base = reinterpret_cast<std::uintptr_t>(block->data);
+  *size = block->size;
   return 0;
 }
 

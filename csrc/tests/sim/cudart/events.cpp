@@ -26,12 +26,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto* found     = all.events.find(event);
+    auto* state     = all.events.find(event);
     auto* recording = all.find_stream(stream);
-    if (found == nullptr || recording == nullptr || found->device != recording->device) {
+    if (state == nullptr || recording == nullptr || state->device != recording->device) {
       return cudaErrorInvalidResourceHandle;
     }
-    found->record = all.work.enqueue(*recording, {});
+    state->record = all.work.enqueue(*recording, {});
     all.work.advance(lock);
     return cudaSuccess;
   });
@@ -40,9 +40,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto const* found = all.events.find(event);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    auto const record = found->record;
+    auto const* state = all.events.find(event);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    auto const record = state->record;
     all.work.poll(lock);
     return is_done(record) ? cudaSuccess : cudaErrorNotReady;
   });
@@ -52,9 +52,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
   return call(__func__, [&](auto& all, auto& lock) {
     all.count_host_sync();
-    auto const* found = all.events.find(event);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    all.work.wait(lock, sim::detail::operation_ptr{found->record});
+    auto const* state = all.events.find(event);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.wait(lock, sim::detail::operation_ptr{state->record});
     return cudaSuccess;
   });
 }

@@ -17,18 +17,18 @@ auto allocating(void** memory, memory_kind kind, std::size_t size)
   };
 }
 
-/// Frees as the synchronous functions do: whatever the device has to do is waited for.
+/// Frees as `cudaFree` does, which waits for all work of the device.
 auto freeing(void* memory)
 {
   return [=](auto& all, auto& lock) {
     if (memory == nullptr) { return cudaSuccess; }
-    auto const* found = all.memory.find(memory);
-    if (found == nullptr) {
+    auto const* block = all.memory.find(memory);
+    if (block == nullptr) {
       all.violations.emplace_back("memory was freed that was not given out");
       return cudaErrorInvalidValue;
     }
     all.count_host_sync();
-    all.wait_for_device(lock, found->device);
+    all.wait_for_device(lock, block->device);
     return all.memory.deallocate(memory) ? cudaSuccess : cudaErrorInvalidValue;
   };
 }
@@ -70,9 +70,9 @@ cudaError_t cudaFreeHost(void* memory) { return call(__func__, freeing(memory));
 cudaError_t cudaMallocAsync(void** memory, std::size_t size, cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto&) {
-    auto const* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    *memory = all.memory.allocate(memory_kind::device, found->device, size, found->id);
+    auto const* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    *memory = all.memory.allocate(memory_kind::device, state->device, size, state->id);
     return cudaSuccess;
   });
 }
@@ -80,9 +80,9 @@ cudaError_t cudaMallocAsync(void** memory, std::size_t size, cudaStream_t stream
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    return all.free_on(lock, *found, memory) ? cudaSuccess : cudaErrorInvalidValue;
+    auto* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    return all.free_on(lock, *state, memory) ? cudaSuccess : cudaErrorInvalidValue;
   });
 }
 
@@ -93,12 +93,12 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void con
     attributes->type   = cudaMemoryTypeUnregistered;
     attributes->device = cudaInvalidDeviceId;
     auto* address      = const_cast<void*>(pointer);
-    auto const* found  = all.memory.find(pointer);
-    auto const on_host = found == nullptr || found->kind != memory_kind::device;
+    auto const* block  = all.memory.find(pointer);
+    auto const on_host = block == nullptr || block->kind != memory_kind::device;
     if (on_host) { attributes->hostPointer = address; }
-    if (found != nullptr && found->kind != memory_kind::pageable) {
-      attributes->type          = type_of(found->kind);
-      attributes->device        = found->device;
+    if (block != nullptr && block->kind != memory_kind::pageable) {
+      attributes->type          = type_of(block->kind);
+      attributes->device        = block->device;
       attributes->devicePointer = address;
     }
     return cudaSuccess;

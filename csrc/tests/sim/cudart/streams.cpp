@@ -31,9 +31,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto& lock) {
     all.count_host_sync();
-    auto const* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    all.work.wait(lock, sim::detail::operation_ptr{found->last});
+    auto const* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.wait(lock, sim::detail::operation_ptr{state->last});
     return cudaSuccess;
   });
 }
@@ -41,9 +41,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto const* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    auto const last = found->last;
+    auto const* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    auto const last = state->last;
     all.work.poll(lock);
     return is_done(last) ? cudaSuccess : cudaErrorNotReady;
   });
@@ -52,9 +52,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
 {
   return call(__func__, [&](auto& all, auto&) {
-    auto const* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    *device = found->device;
+    auto const* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    *device = state->device;
     return cudaSuccess;
   });
 }
@@ -62,9 +62,9 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
 {
   return call(__func__, [&](auto& all, auto&) {
-    auto const* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    *id = found->id;
+    auto const* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    *id = state->id;
     return cudaSuccess;
   });
 }
@@ -72,10 +72,10 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto* waiting     = all.find_stream(stream);
-    auto const* found = all.events.find(event);
-    if (waiting == nullptr || found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    all.work.enqueue(*waiting, {}, {found->record});
+    auto* waiting       = all.find_stream(stream);
+    auto const* awaited = all.events.find(event);
+    if (waiting == nullptr || awaited == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.enqueue(*waiting, {}, {awaited->record});
     all.work.advance(lock);
     return cudaSuccess;
   });
@@ -84,9 +84,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data)
 {
   return call(__func__, [&](auto& all, auto& lock) {
-    auto* found = all.find_stream(stream);
-    if (found == nullptr) { return cudaErrorInvalidResourceHandle; }
-    all.work.enqueue(*found, [=] { function(data); });
+    auto* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    all.work.enqueue(*state, [=] { function(data); });
     all.work.advance(lock);
     return cudaSuccess;
   });

@@ -5,7 +5,7 @@
 
 namespace sim::detail {
 
-/// Random numbers that are the same everywhere (SplitMix64).
+/// Random numbers (SplitMix64) that are the same on every platform.
 class generator {
  public:
   explicit generator(std::uint64_t seed) : state_{seed} {}

@@ -42,7 +42,7 @@ cudaError_t fault_table::next(std::string_view function)
 machine& machine::instance()
 {
   static auto* all = [] {
-    // Tests ask for counters in forked children: no thread that is left behind may hold the mutex.
+    // Forked children read counters, so no other thread may hold the mutex at the fork.
     pthread_atfork([] { instance().mutex.lock(); },
                    [] { instance().mutex.unlock(); },
                    [] {

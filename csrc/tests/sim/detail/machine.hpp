@@ -19,10 +19,10 @@ namespace sim::detail {
 struct event_state {
   int device;
   unsigned int flags;
-  operation_ptr record;  ///< the newest, or none if it was never recorded
+  operation_ptr record;  ///< the newest record; null if never recorded
 };
 
-/// Events, by handles that are never used twice.
+/// Events by handle. Handles are never reused.
 class event_table {
  public:
   cudaEvent_t create(int device, unsigned int flags);
@@ -31,7 +31,7 @@ class event_table {
 
   event_state* find(cudaEvent_t event);
 
-  /// Forgets what was recorded.
+  /// Drops the records of all events.
   void forget_records();
 
   [[nodiscard]] std::size_t size() const { return events_.size(); }
@@ -41,7 +41,7 @@ class event_table {
   std::map<cudaEvent_t, event_state> events_;
 };
 
-/// Faults that tests ordered.
+/// Faults that tests have set.
 class fault_table {
  public:
   void add(std::string_view function, cudaError_t error, int after);
@@ -50,7 +50,7 @@ class fault_table {
 
   [[nodiscard]] cudaError_t sticky() const { return sticky_; }
 
-  /// @return What a call of `function` that is about to begin has to return at once
+  /// @return The error that the next call of `function` must return; `cudaSuccess`: none
   cudaError_t next(std::string_view function);
 
  private:
@@ -64,7 +64,7 @@ class fault_table {
   cudaError_t sticky_{cudaSuccess};
 };
 
-/// Everything there is, behind one mutex. Never destroyed: programs use CUDA while they exit.
+/// The state of the simulation, guarded by one mutex. Never destroyed: CUDA is used during exit.
 struct machine {
   static machine& instance();
 
@@ -74,7 +74,7 @@ struct machine {
   event_table events{};
   fault_table faults{};
   int num_devices{2};
-  int reaches_pageable{-1};  ///< the one device whose kernels may use pageable memory, or none
+  int reaches_pageable{-1};  ///< device whose kernels may use pageable memory; -1: none
   int driver_version{CUDART_VERSION};
   std::map<std::string, std::size_t, std::less<>> calls{};
   std::vector<std::string> violations{};
@@ -86,10 +86,10 @@ struct machine {
   /// Notes that the calling thread waits for a stream, or may.
   void count_host_sync();
 
-  /// Runs whatever the streams of a device have to do.
+  /// Runs all work of the streams of a device.
   void wait_for_device(std::unique_lock<std::mutex>& lock, int device);
 
-  /// Frees memory in stream order. @return Whether it was given out
+  /// Frees memory in stream order. @return Whether it was allocated
   bool free_on(std::unique_lock<std::mutex>& lock, stream_state& stream, void* freed);
 
   /// Counts a call and decides whether it fails before it begins.
@@ -105,7 +105,7 @@ cudaError_t& last_error();
 std::size_t& host_syncs_of_thread();
 
 /**
- * @brief Makes a function of the runtime out of what it does when nothing is in its way.
+ * @brief Implements a function of the runtime: handles faults and counting, then calls `body`.
  *
  * @param function Name of the function
  * @param body Called with the machine and its lock, returns an error code

@@ -23,8 +23,8 @@ constexpr std::uint64_t anybody = 0;
 
 }  // namespace
 
-// Memory that its stream gave out again ends elsewhere than the old piece, which the sanitizer must
-// not mind; nor may the loop become a call of memset.
+// Not instrumented, and not compiled to memset: the block may have been reused with another size by
+// now, so that bytes within the old size are poisoned.
 __attribute__((no_sanitize("address"), optimize("no-tree-loop-distribute-patterns"))) void scribble(
   std::byte* data, std::size_t size, std::byte value)
 {
@@ -55,7 +55,7 @@ void* memory_table::allocate(memory_kind kind, int device, std::size_t size, std
          .first->second;
   }
   ASAN_UNPOISON_MEMORY_REGION(taken->data, taken->capacity);
-  // Operations queued before may still use more of a piece that its stream gives out again.
+  // If the block is reused on its stream, operations queued before may still use its old size.
   if (!queued) { ASAN_POISON_MEMORY_REGION(taken->data + size, taken->capacity - size); }
   taken->size = size;
   taken->live = true;
@@ -70,7 +70,7 @@ block const* memory_table::find(void const* address) const
   auto const after = blocks_.upper_bound(value);
   if (after == blocks_.begin()) { return nullptr; }
   auto const& [begin, candidate] = *std::prev(after);
-  // A piece of no bytes is found by its address all the same.
+  // A block of 0 bytes must be found by its address, too.
   auto const size = std::max<std::size_t>(candidate.size, 1);
   return candidate.live && value - begin < size ? &candidate : nullptr;
 }

@@ -13,26 +13,26 @@
 
 namespace sim::detail {
 
-/// A piece of memory, given out or not.
+/// A block of memory, allocated or free.
 struct block {
   std::byte* data;
   std::size_t capacity;
   memory_kind kind;
   int device;
-  std::size_t size{0};  ///< as asked for
+  std::size_t size{0};  ///< as requested
   bool live{false};
-  bool lasting{false};        ///< neither counted nor taken away: somebody's pool has it
-  std::uint64_t num_uses{0};  ///< how often it was given out
+  bool lasting{false};        ///< not counted and not freed by `clear`: it belongs to a pool
+  std::uint64_t num_uses{0};  ///< how often it was allocated
 };
 
-/// Fills memory with a byte, whoever may use it by now: so freed memory is overwritten.
+/// Fills freed memory with a byte, even if it has been allocated again.
 void scribble(std::byte* data, std::size_t size, std::byte value);
 
 /**
  * @brief All memory of the machine. Nothing here locks: the machine's mutex guards it.
  *
- * Blocks are kept in lists, newest first: one per size class for those that anybody may take, one
- * more per stream for those whose stream has not got to the point where they were freed.
+ * Free blocks are kept in lists, newest first: for each size class one of blocks that any stream
+ * may use, and one for each stream of blocks whose freeing the stream has not reached yet.
  */
 class memory_table {
  public:
@@ -42,29 +42,30 @@ class memory_table {
   memory_table(memory_table const&)            = delete;
   memory_table& operator=(memory_table const&) = delete;
 
-  /// @param stream Where the memory is going to be used, by the stream's `id`, or 0 for anywhere
+  /// @param stream `id` of the stream that will use the memory; 0: any
   void* allocate(memory_kind kind, int device, std::size_t size, std::uint64_t stream);
 
-  /// @return The block that `address` is in, if it is given out
+  /// @return The allocated block that contains `address`, or null
   [[nodiscard]] block const* find(void const* address) const;
 
-  /// Takes memory back for everybody, overwritten. @return Whether it was given out
+  /// Frees and overwrites memory; any stream may reuse it. @return Whether it was allocated
   bool deallocate(void* memory);
 
-  /// Takes memory back for `stream` alone. @return The block, or null if it was not given out
+  /// Frees memory that only `stream` may reuse for now. @return The block; null if not allocated
   block* deallocate_on(std::uint64_t stream, void* memory);
 
-  /// To be called once `stream` got there: the block is everybody's, unless it was given out again.
+  /// To be called once `stream` has reached the freeing: lets any stream reuse the block, unless it
+  /// has been allocated again.
   void stream_passed(std::uint64_t stream, block* freed, std::uint64_t num_uses);
 
   [[nodiscard]] std::size_t num_live() const { return num_live_; }
 
   [[nodiscard]] std::string describe_live() const;
 
-  /// Takes all memory away but what lasts.
+  /// Frees all memory but lasting blocks.
   void clear();
 
-  /// Lets memory that was just given out last.
+  /// Makes the block of newly allocated memory a lasting one.
   void* keep(void* memory);
 
  private:

@@ -9,11 +9,11 @@
 namespace sim::detail {
 namespace {
 
-/// A program that makes no call for so long waits for the device in some way of its own.
+/// After this time without a call, the program is taken to wait for the device by other means.
 constexpr auto idle_time = std::chrono::milliseconds{100};
 
-/// A program that waits for so long, with nothing to run, waits for ever.
-constexpr auto patience = std::chrono::seconds{20};
+/// After this time of waiting with nothing to run, the program is taken to be deadlocked.
+constexpr auto deadlock_timeout = std::chrono::seconds{20};
 
 thread_local bool in_operation_here = false;
 
@@ -31,7 +31,7 @@ void scheduler::restart(std::uint64_t seed)
 
 cudaStream_t scheduler::create_stream(int device, stream_type type)
 {
-  // Favourites make long runs of one stream before another, which equals hardly ever do.
+  // With equal weights, long runs of operations of one stream would be rare.
   constexpr std::uint64_t weights[] = {1, 4, 16};
   return streams_.create(device, type, weights[random_.draw(std::size(weights))]);
 }
@@ -86,7 +86,7 @@ void scheduler::wait(lock_type& lock, operation_ptr const& op)
     if (running_ == nullptr) {
       if (auto* stream = pick(); stream != nullptr) {
         start(*stream);
-      } else if (changed_.wait_for(lock, patience) == std::cv_status::timeout) {
+      } else if (changed_.wait_for(lock, deadlock_timeout) == std::cv_status::timeout) {
         report_standstill();
       } else {
         continue;
@@ -175,7 +175,7 @@ void scheduler::join(lock_type& lock, stream_table::streams const& ended)
 
 void scheduler::forget_streams()
 {
-  // Not to be destroyed: their threads count as running, and as waiting.
+  // Leaked: their threads do not exist in the child, so they cannot be joined.
   new stream_table::streams{streams_.take_all()};
   watches_idleness_ = false;
 }

@@ -17,12 +17,12 @@ namespace sim::detail {
 /**
  * @brief Runs operations, one at a time, each on its stream's thread.
  *
- * Nothing runs by itself: operations run while some thread waits for one, a few of them during
- * other calls, and whatever is left when the program has made no call for a while. So when an
- * operation runs doesn't depend on how fast this machine is, only on the seed and on the calls.
+ * Operations run while a thread waits for one, a few of them during other calls, and the rest when
+ * the program has made no call for a while. So when an operation runs depends on the seed and the
+ * calls, not on the speed of the machine.
  *
- * All functions want the machine's mutex locked. Those that take the lock let go of it while they
- * wait.
+ * All functions require the machine's mutex to be locked. Those with a `lock` parameter unlock it
+ * while they wait.
  */
 class scheduler {
  public:
@@ -30,7 +30,7 @@ class scheduler {
 
   explicit scheduler(std::mutex& mutex) : mutex_{mutex} {}
 
-  /// Begins anew with a seed; nothing may be running.
+  /// Resets the scheduler with a seed; nothing may be running.
   void restart(std::uint64_t seed);
 
   cudaStream_t create_stream(int device, stream_type type);
@@ -44,22 +44,22 @@ class scheduler {
   /// Runs operations until `op` is done.
   void wait(lock_type& lock, operation_ptr const& op);
 
-  /// Runs some operations, or none, as an asynchronous call leaves the device time to.
+  /// Runs some operations or none, as the device may during an asynchronous call.
   void advance(lock_type& lock);
 
-  /// Runs an operation, or not, so that who asks again and again gets there.
+  /// Runs one operation or none, so that repeated queries make progress.
   void poll(lock_type& lock);
 
-  /// Runs all that can run.
+  /// Runs all operations that are not held back.
   void drain(lock_type& lock);
 
-  /// Ends the threads of the streams given.
+  /// Joins the threads of the given streams.
   static void join(lock_type& lock, stream_table::streams const& ended);
 
-  /// Leaves the streams behind whose threads a forked child does not have.
+  /// Leaks all streams, whose threads do not exist in a forked child.
   void forget_streams();
 
-  /// To be called by whatever shows that the program is busy with the runtime.
+  /// To be called when the program uses the runtime, so that it is not taken to be idle.
   void note_activity() { ++activity_; }
 
   /// @return Whether the calling thread is running an operation
@@ -71,7 +71,7 @@ class scheduler {
 
   [[nodiscard]] std::vector<step> const& history() const { return history_; }
 
-  /// @return What operations threw since the last call of this
+  /// @return Messages of exceptions that operations threw since the last call of this
   [[nodiscard]] std::vector<std::string> take_exceptions()
   { return std::exchange(exceptions_, {}); }
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::uint64_t default_weight = 1;
 
-/// Handles are never used twice, so that one of a stream that is gone is always found out.
+/// Ids are never reused, so that using a destroyed stream is always detected.
 std::uint64_t next_id()
 {
   static std::uint64_t last = 0xFFFF;
   return ++last;
 }
 
-/// Unlike those of the operating system, numbers of threads that are gone are not used again.
+/// Unlike thread ids of the operating system, these numbers are never reused.
 std::uint64_t number_of_this_thread()
 {
   static std::atomic<std::uint64_t> last{0};
@@ -35,7 +35,7 @@ bool stream_state::is_ready() const
 
 stream_state& stream_table::add(int device, stream_type type, std::uint64_t weight)
 {
-  // Not movable, on account of the condition variable: made in place.
+  // Not movable because of the condition variable.
   all_.push_back(std::unique_ptr<stream_state>{
     new stream_state{next_id(), next_number_++, device, type, weight}});
   return *all_.back();

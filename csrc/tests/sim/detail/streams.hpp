@@ -17,11 +17,11 @@
 
 namespace sim::detail {
 
-/// One thing that a stream does. Events and waits are operations with nothing to do.
+/// One operation of a stream. Events and waits are operations without work.
 struct operation {
   std::function<void()> work;
-  std::vector<std::shared_ptr<operation>> after;  ///< what must be done before, on other streams
-  std::uint64_t number;                           ///< in its stream
+  std::vector<std::shared_ptr<operation>> after;  ///< operations of other streams to wait for
+  std::uint64_t number;                           ///< position in its stream
   bool done{false};
 };
 
@@ -33,10 +33,10 @@ enum class stream_type : std::uint8_t { blocking, non_blocking, legacy };
 
 struct stream_state {
   std::uint64_t id;      ///< unique in the process
-  std::uint64_t number;  ///< since the machine was made
+  std::uint64_t number;  ///< position among the streams since the last reset
   int device;
   stream_type type;
-  std::uint64_t weight;  ///< how much the scheduler likes it
+  std::uint64_t weight;  ///< the scheduler's preference
   std::deque<operation_ptr> queue{};
   operation_ptr last{};  ///< the newest operation, done or not
   std::uint64_t num_enqueued{0};
@@ -56,10 +56,10 @@ class stream_table {
 
   cudaStream_t create(int device, stream_type type, std::uint64_t weight);
 
-  /// Takes the handle away; what is queued still runs. @return Whether there was such a stream
+  /// Invalidates the handle; queued operations still run. @return Whether there was such a stream
   bool destroy(cudaStream_t handle);
 
-  /// @return The stream behind a handle, default streams being the device's, or null
+  /// @return The stream of a handle, or null; default streams are those of `device`
   stream_state* find(cudaStream_t handle, int device);
 
   operation_ptr enqueue(stream_state& stream,
@@ -70,10 +70,10 @@ class stream_table {
 
   [[nodiscard]] std::size_t num_created() const { return handles_.size(); }
 
-  /// Takes out the streams that are destroyed and idle.
+  /// Removes and returns the streams that are destroyed and idle.
   [[nodiscard]] streams take_retired();
 
-  /// Takes out all streams.
+  /// Removes and returns all streams.
   [[nodiscard]] streams take_all();
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core's conversions for the simulated device: the ones for the host, but run by the stream.
+/// The operations of compute/device/buffers.hpp on the simulated device: the host's
+/// implementations, run by the simulated stream.
 #include "compute/device/buffers.hpp"
 
 #include "compute/host/buffers.hpp"
@@ -25,7 +26,7 @@ namespace {
 
 using sim::fill_later;
 
-/// The bits of a value of a column of integers.
+/// A value of an integer column, zero-extended.
 std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
 {
   auto const width = cudf::size_of(column.type());
@@ -34,7 +35,8 @@ std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
   return value;
 }
 
-/// As libcudf does, in a type that holds both operands; narrower results keep the low bits.
+/// Computes as libcudf does: in a type that holds both operands; a narrower result keeps the low
+/// bits.
 std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::uint64_t right)
 {
   switch (operation) {
@@ -72,7 +74,7 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};
-  if (range.size == 0) { return count; }  // libcudf isn't asked
+  if (range.size == 0) { return count; }  // libcudf isn't called
   sim::enqueue(exec.stream.get(), [&] { count = host::count_nulls(range); });
   RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return count;

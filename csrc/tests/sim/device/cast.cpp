@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core's conversions of whole columns, likewise. All wait but the casts, as libcudf's do.
+/// The operations of compute/device/cast.hpp, implemented by the host's. As in libcudf, all but the
+/// casts wait.
 #include "compute/device/cast.hpp"
 
 #include "compute/device/buffers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core's conversions of dictionaries, likewise.
+/// The device operations of compute/dictionary.hpp, implemented by the host's.
 #include "compute/dictionary.hpp"
 
 #include "sim/upload_column.hpp"

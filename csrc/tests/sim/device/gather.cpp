@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core's gathering of rows, likewise.
+/// The device operation of compute/gather.hpp, implemented by the host's.
 #include "compute/gather.hpp"
 
 #include "sim/upload_column.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core's rewriting of nulls, likewise.
+/// The device operations of compute/sanitize.hpp, implemented by the host's.
 #include "compute/sanitize.hpp"
 
 #include "sim/upload_column.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core's conversions of views and runs, likewise.
+/// The device operations of compute/views.hpp, implemented by the host's.
 #include "compute/views.hpp"
 
 #include "cuda/transfer/read_back.hpp"
@@ -13,7 +13,7 @@ namespace cudf_arrow_bridge::detail::device {
 
 string_buffers strings_from_views(view_rows const& rows, execution const& exec)
 {
-  // A device is told no sizes of data buffers, and checks none.
+  // On a device the sizes of data buffers are neither known nor checked.
   auto const unbounded = std::vector<std::int64_t>(rows.data.size(), std::int64_t{1} << 62);
   auto trusting        = rows;
   trusting.data_sizes  = unbounded.data();

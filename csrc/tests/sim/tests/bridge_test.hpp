@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What tests of the core on the simulation share: columns that kernels fill, and producers that
-/// are no friends of ours.
+/// Shared by tests of the core on the simulation: columns that kernels fill, and a producer that
+/// reuses its memory as soon as it is released.
 #pragma once
 
 #include "cuda/ordering/events.hpp"
@@ -37,10 +37,10 @@ namespace cudf_arrow_bridge::test {
 using sim::memory_kind;
 using integers_t = std::vector<std::int32_t>;
 
-/// Makes a device current for as long as it lives.
+/// Makes a device current during its lifetime.
 using on_device = rmm::cuda_set_device_raii;
 
-/// A copy of a buffer of the host, kept alive by `owner`, that a kernel makes late.
+/// A device buffer that a kernel fills from a host buffer, which `owner` keeps alive.
 inline rmm::device_buffer fill_later(void const* source,
                                      std::size_t size,
                                      std::shared_ptr<void const> owner,
@@ -56,7 +56,7 @@ inline rmm::device_buffer fill_later(void const* source,
   return result;
 }
 
-/// A column on a device like one of the host, whose buffers kernels fill.
+/// Copies a host column to a device; kernels fill its buffers.
 inline std::unique_ptr<cudf::column> upload_column(std::unique_ptr<cudf::column> host,
                                                    cudaStream_t stream,
                                                    rmm::device_async_resource_ref mr)
@@ -79,7 +79,7 @@ inline std::unique_ptr<cudf::column> upload_column(std::unique_ptr<cudf::column>
     type, size, std::move(data), std::move(mask), nulls, std::move(children));
 }
 
-/// As `slice`, but told how many nulls there are: nobody may read the mask yet.
+/// Slices with a null count from `values`, since the mask may not be filled yet.
 inline cudf::column_view slice_later(cudf::column_view const& column,
                                      cudf::size_type begin,
                                      rows const& values)
@@ -95,7 +95,7 @@ inline cudf::column_view slice_later(cudf::column_view const& column,
           {column.child_begin(), column.child_end()}};
 }
 
-/// What a kernel read, once it ran.
+/// Rows that a kernel reads; empty until it has run.
 using late_rows = std::shared_ptr<rows>;
 
 /// The allocations that the buffers of a column are in.
@@ -109,14 +109,14 @@ inline void add_allocations(cudf::column_view const& column,
   });
 }
 
-/// Has a kernel read a column, as libcudf's would: what these take for granted is checked, too.
+/// Enqueues a kernel that reads a column and checks libcudf's invariants.
 inline late_rows read_later(cudf::column_view const& column,
                             shape const& type,
                             cudaStream_t stream,
                             bool sanitized = true)
 {
   auto result = std::make_shared<rows>();
-  // Those of now: by the time the kernel runs a stream may have given them out for something else.
+  // Look the allocations up now: when the kernel runs, the memory may have been reused.
   auto allocations = std::vector<std::span<std::byte const>>{};
   add_allocations(column, allocations);
   auto const allocation_of = [allocations](void const* address) {
@@ -150,9 +150,9 @@ inline unique_schema integer_schema()
 { return schema_of({cudf::data_type{cudf::type_id::INT32}, 0, nullptr, nullptr, 0}); }
 
 /**
- * @brief An array of integers by somebody else, computed late on a stream, with an event.
+ * @brief An array of integers of another library, computed on a stream, with an event.
  *
- * When it is released its memory is overwritten at once and is somebody else's.
+ * Its release callback overwrites the memory at once, so that it may be reused.
  */
 class producer {
  public:
@@ -195,7 +195,7 @@ class producer {
 
   [[nodiscard]] void* data() const { return state_->data; }
 
-  /// Has the release callback do something else, too.
+  /// Sets a function that the release callback also calls.
   void when_released(std::function<void()> action) { state_->action = std::move(action); }
 
   ArrowDeviceArray array{};
@@ -224,7 +224,7 @@ class producer {
   std::shared_ptr<state> state_;
 };
 
-/// Lets everything that was freed be released, and what that frees in turn.
+/// Waits until everything that was freed is released, and what those releases free.
 inline void settle()
 {
   for (auto chain = 0; chain < 8; ++chain) {
@@ -234,14 +234,14 @@ inline void settle()
   }
 }
 
-/// A stream that goes after all releases are done: producers free memory on the streams they used.
+/// A stream that waits for all releases before it is destroyed, since producers free memory on it.
 class lasting_stream : public sim::stream {
  public:
   using sim::stream::stream;
   ~lasting_stream() { settle(); }
 };
 
-/// In how many orders of events a test looks for one that is wrong.
+/// How many seeds, and so orders of operations, a test tries.
 inline constexpr auto many_seeds = 50U;
 
 /// A stream of another device than the current one.
@@ -251,13 +251,13 @@ inline std::unique_ptr<lasting_stream> stream_on(int device)
   return std::make_unique<lasting_stream>();
 }
 
-/// At the end all is released: no memory, no stream and no event of ours is left over.
+/// Expects that no memory, stream or event of the core is left at the end.
 class bridge_test : public sim::world_test {
  protected:
   void SetUp() override
   {
     world_test::SetUp();
-    // The first import of a process pins memory and may wait for that; tests count other waits.
+    // The first import pins memory and may wait for that, which tests must not count.
     auto const pinned = detail::pinned_memory{1};
     EXPECT_NE(pinned.data(), nullptr);
   }
@@ -297,7 +297,7 @@ class bridge_test : public sim::world_test {
   sim::pool_resource far_pool_{memory_kind::device, 1};
 };
 
-/// Takes the current device's events out of the core's pool, so that the next one has to be made.
+/// Empties the core's event pool of the current device, so that the next event has to be created.
 class empty_pool {
  public:
   empty_pool()

@@ -145,7 +145,7 @@ TEST_F(core, imports_what_a_stream_has_not_computed_yet)
     array.array.buffers   = static_cast<void const**>(buffers);
     array.device_type     = ARROW_DEVICE_CUDA;
     array.sync_event      = &ready;
-    // As a producer that was told that nobody reads any more.
+    // Overwrites its memory, as a producer may once it is released.
     array.array.private_data = data;
     array.array.release      = [](ArrowArray* released) {
       sim::deallocate(released->private_data);

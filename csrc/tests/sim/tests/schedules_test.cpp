@@ -20,17 +20,17 @@ constexpr auto num_schedules = 3000U;
 
 constexpr auto num_devices = 2;
 
-/// A column somewhere, with what it must hold.
+/// A column on a device, and its expected values.
 struct item {
   int device;
-  cudaStream_t stream;  ///< what this stream does next may read the column
+  cudaStream_t stream;  ///< work enqueued here may read the column
   shape type;
   rows values;
   cudf::column_view view;
   std::shared_ptr<void> owner;
 };
 
-/// What a kernel has read and should have.
+/// The rows that a kernel reads, and the expected ones.
 struct reading {
   late_rows seen;
   rows expected;
@@ -118,7 +118,7 @@ class schedule {
     readings_.push_back({std::move(seen), one.values});
   }
 
-  /// Some rows; the part shares what the whole has.
+  /// A slice that shares the owner.
   static item slice(item whole, engine& random)
   {
     auto const size  = static_cast<int>(whole.values.size());
@@ -130,7 +130,7 @@ class schedule {
     return whole;
   }
 
-  /// Exports and imports on another stream, as a copy if that is of another device.
+  /// Exports and imports on another stream; as a copy if it belongs to another device.
   item pass_on(item one, engine& random)
   {
     auto const schema = schema_of(one.view);
@@ -148,7 +148,7 @@ class schedule {
     return from_arrow(std::move(array), *schema.get(), std::move(one), random, true);
   }
 
-  /// Counts when the export lets go of its source.
+  /// Exports; counts when the export releases its source.
   device_array to_arrow(item const& one, bool compact, std::shared_ptr<void> owner)
   {
     ++exported_;

@@ -37,7 +37,7 @@ void walker::visit_fields(cudf::column_view const& column, std::string const& pa
         break;
       }
     }
-    // As `structs_column_view::get_sliced_child`; the nulls were asked about above.
+    // Slice as `structs_column_view::get_sliced_child` does. Nulls were checked above.
     visit(slice(field, column.offset(), static_cast<cudf::size_type>(end_of_rows(column))), below);
   }
 }

@@ -55,7 +55,7 @@ bool walker::check_offsets(cudf::column_view const& column, std::string const& p
   if (!expect(before >= 0, invariant::offsets_ascend, below, entry(column.offset(), before))) {
     return false;
   }
-  // Those behind the rows count: the size of all characters is the last one.
+  // Check offsets after the last row, too: `chars_size` reads the last one.
   for (auto row = std::int64_t{column.offset()} + 1; row < offsets.size(); ++row) {
     auto const offset = integer_at(offsets, row);
     if (!expect(offset >= before, invariant::offsets_ascend, below, entry(row, offset))) {
@@ -109,7 +109,7 @@ void walker::visit_lists(cudf::column_view const& column, std::string const& pat
       std::to_string(elements.size()) + " elements for a last offset of " + std::to_string(last);
     auto const within =
       expect(last <= elements.size(), invariant::offsets_stay_within, path, found);
-    // `get_sliced_child` then gives all elements without having looked at the offsets.
+    // In this case `get_sliced_child` returns all elements without reading the offsets.
     auto const ends_with_rows = offsets.size() <= end_of_rows(column) + 1;
     expect(!within || !ends_with_rows || last == elements.size(),
            invariant::child_ends_with_offsets,

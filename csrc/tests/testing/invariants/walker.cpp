@@ -32,7 +32,7 @@ std::int64_t integer_at(cudf::column_view const& column, std::int64_t index)
 
 bool walker::expect(bool holds, invariant which, std::string const& path, std::string found)
 {
-  if (!holds) { found_.push_back({which, path, std::move(found)}); }
+  if (!holds) { violations_.push_back({which, path, std::move(found)}); }
   return holds;
 }
 
@@ -83,8 +83,9 @@ void walker::check_mask(cudf::column_view const& column, std::string const& path
          invariant::mask_is_aligned,
          path,
          "a mask that is not on a word");
-  // Copies of a mask from its head on take the padding along, those from another bit only words.
-  // That a mask begins within its allocation is a slicing producer's doing, who owes no padding.
+  // libcudf copies a mask from bit 0 with its padding, but from another bit only whole words. A
+  // mask that begins inside its allocation was sliced by a producer, which need not provide
+  // padding.
   auto const* allocated = options_.allocation_of(mask).data();
   auto const is_whole =
     column.offset() == 0 && static_cast<void const*>(allocated) == static_cast<void const*>(mask);

@@ -7,14 +7,14 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Visits the levels of a column and notes what does not hold.
+/// Visits all levels of a column and collects violations.
 class walker {
  public:
   explicit walker(invariant_options const& options) : options_{options} {}
 
   void visit(cudf::column_view const& column, std::string const& path);
 
-  [[nodiscard]] std::vector<violation> take() && { return std::move(found_); }
+  [[nodiscard]] std::vector<violation> take() && { return std::move(violations_); }
 
  private:
   bool check_shape(cudf::column_view const& column, std::string const& path);
@@ -27,20 +27,20 @@ class walker {
   void visit_dictionary(cudf::column_view const& column, std::string const& path);
   void check_empty_nulls(cudf::column_view const& column, std::string const& path);
 
-  /// @return Whether `size` bytes are there, as far as that is known
+  /// @return Whether `size` bytes are allocated, or that is not known
   [[nodiscard]] bool is_allocated(void const* begin, std::int64_t size) const;
 
-  /// @return Whether it holds; notes what was found where it does not
+  /// Adds a violation unless `holds`. @return `holds`
   bool expect(bool holds, invariant which, std::string const& path, std::string found);
 
   invariant_options const& options_;
-  std::vector<violation> found_;
+  std::vector<violation> violations_;
 };
 
-/// The integer at an index counted from the head of a column of integers with a sign.
+/// A value of a signed integer column, by its index from the head of the buffer.
 [[nodiscard]] std::int64_t integer_at(cudf::column_view const& column, std::int64_t index);
 
-/// Rows of a view and those before them.
+/// Rows of a view plus those before its offset.
 [[nodiscard]] inline std::int64_t end_of_rows(cudf::column_view const& column)
 { return std::int64_t{column.offset()} + column.size(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What is wrong with the fields of structs, and with dictionaries.
+/// Violations of invariants of the fields of structs and of dictionaries.
 #pragma once
 
 #include "testing/plants/plant.hpp"

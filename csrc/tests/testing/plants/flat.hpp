@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What is wrong with masks, data and the number of children.
+/// Violations of invariants of masks, data and the number of children.
 #pragma once
 
 #include "testing/plants/plant.hpp"

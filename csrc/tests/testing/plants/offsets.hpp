@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What is wrong with offsets, and with what they point into.
+/// Violations of invariants of offsets and of what they refer to.
 #pragma once
 
 #include "testing/plants/plant.hpp"

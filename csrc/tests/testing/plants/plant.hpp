@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Columns with one thing wrong, made of sound ones.
+/// Columns that violate one invariant, made from valid ones.
 #pragma once
 
 #include "testing/columns.hpp"
@@ -12,7 +12,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// What a view consists of, to be changed.
+/// The parts of a column view, to modify them.
 struct parts {
   explicit parts(cudf::column_view const& view)
     : type{view.type()},
@@ -57,7 +57,7 @@ inline rows three_lists() { return {list({1, 2}), value{}, list({3})}; }
 
 inline rows three_structs() { return {list({1}), value{}, list({3})}; }
 
-/// A sound column and what a test changes of it.
+/// A valid column and a modified view of it.
 struct planted {
   planted(shape const& type, rows const& values)
     : owner{make_column(type, values)}, changed{owner->view()}
@@ -69,7 +69,7 @@ struct planted {
   {
   }
 
-  /// Puts others in the place of integers of a child.
+  /// Replaces the integers of a child.
   template <typename T>
   void replace(std::size_t child, std::vector<T> const& values)
   {
@@ -105,7 +105,7 @@ template <typename T>
 T const* moved(T const* address, std::ptrdiff_t bytes)
 { return reinterpret_cast<T const*>(reinterpret_cast<std::byte const*>(address) + bytes); }
 
-/// Tells of one allocation only.
+/// An `allocation_of` that knows one allocation only.
 inline auto bytes_at(void const* begin, std::size_t size)
 {
   return [=](void const* address) {
@@ -114,15 +114,15 @@ inline auto bytes_at(void const* begin, std::size_t size)
   };
 }
 
-/// What breaks one invariant.
+/// A modification that violates one invariant.
 struct plant {
   char const* name;
   invariant broken;
-  char const* path;  ///< where it is found
+  char const* path;  ///< path that the violation names
   shape type;
   rows values;
   void (*change)(planted&);
-  /// The rows of the sound column that are kept as a slice; none: it is whole
+  /// Begin and end of the slice of the column to use; none: the whole column
   std::optional<std::pair<cudf::size_type, cudf::size_type>> part{};
 
   [[nodiscard]] planted make() const

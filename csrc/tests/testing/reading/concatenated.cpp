@@ -10,7 +10,7 @@ namespace {
 
 using columns_view = std::span<cudf::column_view const>;
 
-/// Masks are looked at only where a column says that it has nulls.
+/// Masks are read only if the null count of a column is not 0.
 std::vector<bool> concatenated_nulls(columns_view columns)
 {
   auto const has_nulls =
@@ -24,7 +24,7 @@ std::vector<bool> concatenated_nulls(columns_view columns)
   return result;
 }
 
-/// Each column's offsets, moved to behind the elements of those before it.
+/// The offsets of all columns, each shifted by the elements of the columns before it.
 std::vector<std::int64_t> merged_offsets(columns_view columns, std::size_t num_rows)
 {
   auto result = std::vector<std::int64_t>(num_rows + 1);
@@ -66,7 +66,7 @@ rows concatenate_strings(columns_view columns)
   auto result = rows{};
   for (auto const& strings : columns) {
     if (strings.size() == 0) { continue; }
-    // Unlike others, this takes the first offset as it is.
+    // Unlike other algorithms, this one reads the first offset instead of assuming 0.
     auto const* characters = strings.head<char>();
     for (cudf::size_type row = 0; row < strings.size(); ++row) {
       auto const index = std::int64_t{strings.offset()} + row;

@@ -17,7 +17,7 @@ rows read_lists(cudf::column_view const& lists, shape const& type)
   for (std::size_t i = 0; i < map.size(); ++i) {
     items[static_cast<std::size_t>(map[i])].push_back(elements.at(i));
   }
-  // Elements below those that a child has are a finding in themselves.
+  // Elements without an entry in the map become the additional row.
   for (auto i = map.size(); i < elements.size(); ++i) { items.back().push_back(elements[i]); }
   auto result = rows{};
   for (cudf::size_type row = 0; row < lists.size(); ++row) {
@@ -33,7 +33,7 @@ rows read_strings(cudf::column_view const& strings)
   auto const all = characters(strings);
   auto result    = rows{};
   auto begin     = std::int64_t{0};
-  // Where a row begins is where the one before ended, as tokenizers of all characters have it.
+  // A row begins where the previous one ended, as in libcudf's tokenizers.
   for (cudf::size_type row = 0; row < strings.size(); ++row) {
     auto const index = std::int64_t{strings.offset()} + row;
     auto const end   = begin + offset_at(strings, index + 1) - offset_at(strings, index);
@@ -68,7 +68,7 @@ rows read_structs(cudf::column_view const& structs, shape const& type)
   return result;
 }
 
-/// As `decode` does, by indices that have the dictionary's mask and offset.
+/// Reads as `cudf::dictionary::decode` does, with the dictionary's mask and offset on the indices.
 rows read_dictionary(cudf::column_view const& dictionary, shape const& type)
 {
   if (dictionary.size() == 0) { return {}; }

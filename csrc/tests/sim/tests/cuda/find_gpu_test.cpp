@@ -17,7 +17,7 @@ namespace {
 
 using detail::find_gpu;
 
-/// What a search that fails says; empty if it ends otherwise.
+/// @return The message of the error that `find_gpu` throws; empty if it throws none
 template <typename Error>
 std::string complaint()
 {
@@ -32,7 +32,7 @@ std::string complaint()
 void expect_in(std::string const& part, std::string const& whole)
 { EXPECT_NE(whole.find(part), std::string::npos) << whole; }
 
-/// A variable of the environment, as it was again afterwards.
+/// Sets an environment variable and restores it afterwards.
 class variable {
  public:
   variable(char const* name, char const* value) : name_{name}

@@ -17,17 +17,17 @@ namespace {
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-constexpr auto long_enough = 25s;  ///< but shorter than a drain takes that nothing ends
+constexpr auto long_enough = 25s;  ///< but shorter than the time limit of a drain
 
 #ifdef __SANITIZE_THREAD__
-constexpr auto threads_in_children = false;  ///< it ends children that start some
+constexpr auto threads_in_children = false;  ///< it aborts children that start threads
 #else
 constexpr auto threads_in_children = true;
 #endif
 
 class forks : public bridge_test {
  protected:
-  /// Imports and frees what is the child's own. @return Whether it was released, after its reader
+  /// Imports and frees an array of the child. @return Whether it was released after its reader
   bool releases_an_import()
   {
     auto const stream = sim::stream{};
@@ -41,14 +41,14 @@ class forks : public bridge_test {
   }
 };
 
-/// Forks, runs `child` there, and tells whether the child ended well and soon.
+/// Forks and runs `child` there. @return Whether it returned true in time
 template <typename Child>
 bool ends_well(Child child)
 {
   auto const start = clock_type::now();
   auto const pid   = fork();
   if (pid == 0) {
-    alarm(60);  // should nobody be left to end it
+    alarm(60);  // ends the child if it hangs
     _exit(child() ? 0 : 1);
   }
   auto status = 0;

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-constexpr auto less_than_drain_takes = 25s;  ///< before it gives up what will not come
+constexpr auto less_than_drain_takes = 25s;  ///< less than its time limit
 
 class release_callbacks : public bridge_test {};
 

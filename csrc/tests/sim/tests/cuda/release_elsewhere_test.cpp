@@ -16,7 +16,7 @@ auto const default_streams = {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThr
 
 class release_elsewhere : public bridge_test {
  protected:
-  /// A share of an array of four integers on device 1, as whoever borrows from it holds.
+  /// A share of an array of four integers on device 1, as a borrowed table holds it.
   static std::optional<detail::foreign_share> borrow(producer& source, cudaStream_t stream)
   {
     return std::optional<detail::foreign_share>{

@@ -14,9 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto for_all_that_happens = 20s;  ///< for whatever is going to happen at all
+constexpr auto for_all_that_happens = 20s;  ///< limit for what is expected to happen
 
-/// An import that tells when its producer is released.
+/// An import whose producer's release can be observed.
 class watched {
  public:
   /// Imports on `stream` what is ready, and frees it there.
