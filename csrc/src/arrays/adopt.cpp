@@ -9,7 +9,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// What all copies of one adopting resource share.
+/// State shared by all copies of one `adopting_resource`.
 struct adoption {
   foreign_share share;
   void* memory;
@@ -18,10 +18,10 @@ struct adoption {
 };
 
 /**
- * @brief Memory resource whose first allocation is foreign memory.
+ * @brief Memory resource whose first allocation returns the producer's memory.
  *
- * `rmm::device_buffer` knows no other way to own memory than a resource that gave it out and takes
- * it back. Whatever else is allocated (a buffer that grows) comes from upstream.
+ * `rmm::device_buffer` can own memory only through the resource that allocated it. All further
+ * allocations (a buffer that grows) come from upstream.
  */
 class adopting_resource {
  public:
@@ -45,7 +45,8 @@ class adopting_resource {
       state_->upstream.deallocate(stream, memory, bytes, alignment);
       return;
     }
-    // Once the producer has freed its memory, upstream may hand out the same address.
+    // After the producer has freed its memory, upstream may allocate at the same address; that
+    // allocation must go back to upstream.
     state_->memory = nullptr;
     state_->share.drop(stream);
   }

@@ -13,16 +13,16 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Makes a buffer out of memory that belongs to somebody else.
+ * @brief Wraps a producer's memory in a `device_buffer` without a copy.
  *
- * The buffer holds its share until its memory is freed, then gives it back on the stream that it is
- * freed on. A buffer of no bytes holds none.
+ * The buffer holds a share of the producer's struct until it is deallocated, and drops the share on
+ * the stream of the deallocation. An empty buffer holds no share.
  *
  * @param share Share of the producer's struct
- * @param memory Foreign memory
- * @param size Bytes of it
+ * @param memory Address of the producer's memory
+ * @param size Size in bytes
  * @param stream Stream of the buffer
- * @param mr Where the buffer gets more memory from if it grows
+ * @param mr Resource for reallocations, should the buffer grow
  */
 rmm::device_buffer adopt(foreign_share&& share,
                          void const* memory,

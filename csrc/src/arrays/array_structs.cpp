@@ -12,12 +12,12 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// What keeps a tree alive for the arrays of one export, each of which has a share.
+/// Reference count over a tree. Each `ArrowArray` of one export holds one share.
 struct shared_tree {
   std::shared_ptr<array_tree const> tree;
   std::atomic<std::size_t> num_shares{0};
 
-  /// With the last share, the tree goes that the export has kept.
+  /// Drops one share; the last one drops the reference to the tree.
   void drop() noexcept
   {
     if (num_shares.fetch_sub(1, std::memory_order_acq_rel) == 1) { delete this; }
@@ -27,10 +27,10 @@ struct shared_tree {
 void drop_share(ArrowBufferAllocator* allocator, std::uint8_t*, std::int64_t) noexcept
 { static_cast<shared_tree*>(allocator->private_data)->drop(); }
 
-/// The other buffers of an array are there as long as its share is.
+/// Deallocator of all buffers but the last one, which alone holds the array's share.
 void leave_alone(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) noexcept {}
 
-/// nanoarrow's word for the buffers that an array has, whatever their bytes mean.
+/// The nanoarrow type with the same buffers as the node; the meaning of the values is irrelevant.
 ArrowType storage_type(array_node const& node)
 {
   switch (node.layout) {
@@ -50,8 +50,8 @@ ArrowType storage_type(array_node const& node)
   return NANOARROW_TYPE_UNINITIALIZED;
 }
 
-/// Somebody else's memory as a buffer. No size is said: what reads the arrays has none to read, and
-/// some sizes only a device knows.
+/// A nanoarrow buffer over the tree's memory. Its size stays 0: the C data interface carries no
+/// sizes, and some of them (the end of offsets) are known on the device only.
 ArrowBuffer buffer_over(void const* memory, ArrowBufferAllocator allocator)
 {
   auto* const data = static_cast<std::uint8_t*>(const_cast<void*>(memory));
@@ -70,8 +70,8 @@ class array_maker {
   array_maker(array_maker const&)            = delete;
   array_maker& operator=(array_maker const&) = delete;
 
-  /// Whether all arrays were made or not, those that there are have shares, and nobody has released
-  /// one so far.
+  /// Sets the count to the number of shares that arrays hold, also after a failure halfway. No
+  /// array is released before that.
   ~array_maker()
   {
     if (num_given_ == 0) { return; }
@@ -97,7 +97,7 @@ class array_maker {
  private:
   static void check(ArrowErrorCode code) { check_nanoarrow(code, "an array"); }
 
-  /// The last buffer holds the array's share.
+  /// The deallocator of the last buffer holds the array's share of the tree.
   void set_buffers(ArrowArray& array, array_node const& node)
   {
     auto const count    = static_cast<std::int64_t>(node.num_buffers());
@@ -112,7 +112,8 @@ class array_maker {
     if (count > 0) {
       set_buffer(array, count - 1, buffers[count - 1], share_);
     } else {
-      // Nobody sees the place for a mask of an array without buffers, but it is there.
+      // `n_buffers` is 0 here, yet nanoarrow's private data has a validity bitmap, which it
+      // releases.
       auto mask = ArrowBitmap{buffer_over(nullptr, share_), 0};
       ArrowArraySetValidityBitmap(&array, &mask);
     }
@@ -133,7 +134,8 @@ class array_maker {
     auto const count = static_cast<std::int64_t>(node.num_children);
     auto const code  = ArrowArrayAllocateChildren(&array, count);
     if (code != NANOARROW_OK) {
-      // nanoarrow counts them once it has them all, and would forget those that it has.
+      // nanoarrow sets `n_children` only after all allocations have succeeded. After a failure it
+      // would leak those made so far.
       if (array.children != nullptr) { array.n_children = count; }
       check(code);
     }

@@ -11,16 +11,16 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Makes live C structs of a node of a tree and all below it, by nanoarrow.
+ * @brief Builds C structs with nanoarrow for a node of a tree and all its descendants.
  *
  * Each array holds one share of the tree, so a consumer may move children out and release all of
  * them in any order and from any thread.
  *
- * @throws std::bad_alloc if memory runs out, nothing being left behind
+ * @throws std::bad_alloc if memory runs out; releasing `root` then frees all that was built
  *
- * @param tree Tree that is kept alive as what the structs point at
- * @param node The one that becomes the root
- * @param root Released struct; holds what was made so far if this throws
+ * @param tree Tree whose buffers the structs point at; the structs keep it alive
+ * @param node Index of the node that becomes the root
+ * @param root Output, a released struct; if this throws, it owns what was built so far
  */
 void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node, ArrowArray& root);
 

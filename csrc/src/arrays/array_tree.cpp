@@ -12,8 +12,8 @@ namespace cudf_arrow_bridge::detail {
 array_tree::~array_tree()
 {
   if (!on_thread_stream || !ready.is_usable()) { return; }
-  // What goes now is freed on this thread's default stream, which may be another one than that
-  // which made it and may have gone on reading what it owns.
+  // `cudaStreamPerThread` names another stream on each thread. The buffers are freed on the one of
+  // this thread, while the one of the creating thread may still be reading them.
   auto const guard   = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
   auto const made_on = made_on_.named_here(cuda::stream_ref{cudaStreamPerThread});
   if (ready.order(cuda::stream_ref{cudaStreamPerThread}, made_on) != cudaSuccess) {
@@ -43,7 +43,7 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
   build_array(tree, node, result->array);
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
-  // The specification has consumers read the event only, though the pointer's type lets them write.
+  // Consumers must not modify the event, although `sync_event` is a pointer to non-const.
   result->sync_event =
     tree->ready ? static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle())) : nullptr;
   return result;

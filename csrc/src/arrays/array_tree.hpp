@@ -24,18 +24,18 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// One array of an exported tree: what its C struct will say. Value-initialized, it is a null array
-/// of no rows.
+/// One array of an exported tree: the contents of its C struct. Value-initialized, it is an empty
+/// array of Arrow's null type.
 struct array_node : tree_links {
   array_layout layout;
-  std::array<bool, 3> converted;
+  std::array<bool, 3> converted;  ///< for each buffer, whether the export made it
   std::uint32_t num_view_buffers;
   std::int64_t length;
   std::int64_t null_count;
   std::int64_t offset;
   std::array<void const*, 3> buffers;
-  void const** view_buffers;  ///< all buffers of views, whose number varies; the tree's
-  std::int64_t per_row;       ///< bits of the data of a fixed layout, child rows of fixed lists
+  void const** view_buffers;  ///< all buffers of the views layout, in memory of the tree
+  std::int64_t per_row;       ///< fixed: bits of a value; fixed_lists: child rows of a list
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
@@ -52,13 +52,13 @@ struct array_node : tree_links {
 
 /// An exported column or table: immutable once built, shared by all C structs made from it.
 struct array_tree {
-  node_list<array_node> nodes;  ///< the root first
+  node_list<array_node> nodes;  ///< the root is node 0
   memory_location location;
-  std::shared_ptr<void const> owner;            ///< of the source's buffers
-  std::vector<rmm::device_buffer> conversions;  ///< buffers that the export made itself
-  std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that it made itself
-  pooled_event ready;  ///< what consumers wait for; none for CPU memory
-  /// Whether it is recorded, and what the tree owns is freed, on a per-thread default stream.
+  std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
+  std::vector<rmm::device_buffer> conversions;               ///< buffers made by the export
+  std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns made by the export
+  pooled_event ready;  ///< `sync_event` of the structs; none for CPU memory
+  /// Whether `ready` was recorded on `cudaStreamPerThread`, on which the buffers are freed too.
   bool on_thread_stream{false};
 
   array_tree()                             = default;
@@ -66,23 +66,24 @@ struct array_tree {
   array_tree& operator=(array_tree const&) = delete;
   ~array_tree();
 
-  /// Appends nodes that stand side by side, for the caller to set. @return The index of the first
+  /// Appends siblings, uninitialized. @return The index of the first
   std::size_t add_nodes(std::size_t count);
 
-  /// Gives a node room for so many buffers, all null.
+  /// Gives a node of the views layout `count` buffers, all null.
   void add_view_buffers(array_node& node, std::size_t count);
 
-  /// A handle for users on one node of `tree`.
+  /// Makes the public handle on one node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
   { return {std::move(tree), node}; }
 
-  /// Makes one live C struct over `tree`, starting at `node`.
+  /// Builds a C struct for `node` and its descendants.
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,
                                       std::size_t node);
 
  private:
   thread_stamp made_on_;
-  std::vector<std::unique_ptr<void const*[]>> view_buffers_;  ///< of all nodes
+  std::vector<std::unique_ptr<void const*[]>>
+    view_buffers_;  ///< memory of all nodes' `view_buffers`
 };
 
 }  // namespace cudf_arrow_bridge::detail

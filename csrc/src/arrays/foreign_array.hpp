@@ -16,28 +16,29 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief A producer's struct, shared by the buffers that were adopted from it.
+ * @brief Reference-counted owner of a producer's struct, shared by the buffers adopted from it.
  *
- * Work queued on the stream that a buffer is freed on may still read it. So each share that goes
- * leaves an event behind on its stream, and the producer's `release` is called only after all of
- * these: at once if there are none (host memory), else by the release queue. A forked child leaves
- * its parent's device memory alone.
+ * Kernels queued on the stream on which a buffer is freed may still read it. So dropping a share
+ * records an event on that stream, and the release queue calls the producer's `release` once all
+ * events have completed. Host memory has no events and is released at once. A forked child process
+ * never releases its parent's device memory.
  */
 class foreign_array : private deferred_release {
  public:
   /**
-   * @brief Takes a struct over. One share is the caller's.
+   * @brief Takes ownership of a struct. The caller holds the first share.
    *
-   * @throws rmm::cuda_error, std::bad_alloc or std::system_error; the struct is then the caller's
+   * @throws rmm::cuda_error, std::bad_alloc or std::system_error; the caller then still owns
+   * `array`
    *
-   * @param array Left released
-   * @param host Whether it is pageable host memory, which no stream can be reading
+   * @param array Struct to take over; marked as released afterwards
+   * @param host Whether its buffers are pageable host memory, which no stream reads
    */
   foreign_array(ArrowDeviceArray* array, bool host);
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Gives a share back for when the work enqueued on `stream` so far is done.
+  /// Drops a share, effective once the work enqueued on `stream` so far is done.
   void drop_share(cuda::stream_ref stream) noexcept;
 
  private:
@@ -50,10 +51,10 @@ class foreign_array : private deferred_release {
   std::atomic<std::int64_t> shares_{1};
 };
 
-/// One share of a foreign array, given back on a stream.
+/// RAII owner of one share of a `foreign_array`.
 class foreign_share {
  public:
-  /// Adopts a share that is the caller's already.
+  /// Takes over a share that the caller holds. `stream` is the one the destructor drops it on.
   foreign_share(foreign_array* array, cuda::stream_ref stream) noexcept
     : array_{array}, stream_{stream}
   {
@@ -74,7 +75,7 @@ class foreign_share {
     return {array_, stream_};
   }
 
-  /// Gives the share back on `stream`.
+  /// Drops the share on `stream`; see `foreign_array::drop_share`.
   void drop(cuda::stream_ref stream) noexcept
   {
     if (auto* array = std::exchange(array_, nullptr)) { array->drop_share(stream); }

@@ -8,12 +8,12 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Nodes that stay where they are while more are added.
+ * @brief Growing list whose nodes keep their addresses.
  *
- * They stand in pieces of less than 1 KiB: asked for more than that, glibc's heap first gathers all
- * the small pieces that have been freed, those of the C structs that nanoarrow makes among them.
+ * Nodes are stored in blocks of less than 1 KiB. For larger requests glibc's malloc first
+ * consolidates its freed small chunks, among them those of the structs that nanoarrow allocates.
  *
- * @tparam Node Trivial, so that nodes cost nothing before they are set
+ * @tparam Node Trivial type, so that allocating a block initializes nothing
  */
 template <typename Node>
 class node_list {
@@ -25,7 +25,7 @@ class node_list {
   Node const& operator[](std::size_t index) const
   { return pieces_[index / in_piece][index % in_piece]; }
 
-  /// Appends nodes, for the caller to set.
+  /// Appends `count` nodes, uninitialized.
   void add(std::size_t count)
   {
     while (pieces_.size() * in_piece < size_ + count) {

@@ -17,7 +17,8 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// Rows that a parent imposes on a child. Counting the nulls of a part would mean reading the mask.
+/// The rows of a struct's child that belong to the struct's rows. The null count of a part of the
+/// child is unknown, as counting would read the mask.
 column_rows parent_rows(cudf::column_view const& child,
                         std::int64_t begin,
                         std::int64_t size,
@@ -33,7 +34,7 @@ cudf::size_type to_size_type(std::int64_t size) { return static_cast<cudf::size_
 bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }
 
-/// The same rows in a column that was made of them, and so begins with the first.
+/// `rows` in `converted`, a column made of just these rows, so that they begin at row 0.
 column_rows moved(column_rows const& rows, cudf::column_view const& made)
 { return {0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size}; }
 
@@ -127,7 +128,7 @@ bool array_builder::share_values(array_node& node,
   auto const bits = as == nullptr ? shared_bits(column.type().id()) : as->step.shared_bits;
   if (bits == 0 || (as != nullptr && column.type() != as->step.column)) { return false; }
   auto const validity = validity_of(column, rows, options_.compact);
-  // All members at once: this is what most columns take.
+  // Set in one assignment for speed: most columns take this path.
   node = {{},
           array_layout::fixed,
           {validity.made || in_converted_, in_converted_, in_converted_},
@@ -214,7 +215,8 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
     node.null_count = rows.size;
     return;
   }
-  // What stands before a slice need not be lists of the size that those of the slice have.
+  // Lists of a fixed size get a mask without an offset: the rows before a slice, which an offset
+  // would include, may have another length.
   auto const fixed_lists =
     node.layout == array_layout::fixed && column.type().id() == cudf::type_id::LIST;
   auto const validity = validity_of(column, rows, options_.compact || fixed_lists);
@@ -258,7 +260,7 @@ void array_builder::fill_list(array_node& node, export_level const& level, std::
   node.first_child  = tree_.add_nodes(1);
   auto elements     = own_rows(element);
   if (step.checks_below && rows.used_size > 0) {
-    // What stands outside a slice is nobody's business.
+    // Only elements of used rows are checked, not those of rows outside a slice.
     auto const* first   = offsets.begin<std::int32_t>() + rows.used_begin;
     auto const ends     = read_ends(first, rows.used_size, sizeof(*first), exec_);
     elements.used_begin = element.offset() + ends.first;

@@ -17,16 +17,17 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Rows of a column counted from the head of its buffers, whatever offset the column claims.
+/// Range of rows of a column, counted from the head of its buffers: `column.offset()` is included.
 struct column_rows {
   std::int64_t begin;
   std::int64_t size;
-  std::int64_t null_count;  ///< -1: nobody knows
-  std::int64_t used_begin;  ///< of the rows that those of the array above refer to
-  std::int64_t used_size;
+  std::int64_t null_count;  ///< -1: unknown
+  std::int64_t used_begin;  ///< first of the rows that the parent array refers to; they alone are
+                            ///< checked, as values of the others are unspecified
+  std::int64_t used_size;   ///< number of these
 };
 
-/// All rows that a column says it has.
+/// All rows of a column.
 inline column_rows own_rows(cudf::column_view const& column)
 {
   auto const begin = std::int64_t{column.offset()};
@@ -34,33 +35,34 @@ inline column_rows own_rows(cudf::column_view const& column)
   return {begin, size, column.null_count(), begin, size};
 }
 
-/// The part of the rows that is used, as rows of its own.
+/// The used rows alone, all of them used.
 column_rows used_rows(column_rows const& rows);
 
-/// The rows as a column of their own, whose nulls libcudf's algorithms want counted.
+/// A view of the rows alone. Counts their nulls if unknown, as libcudf's algorithms need the count.
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,
                           execution const& exec);
 
-/// Some rows of a column, and what is to become of them.
+/// Rows of a column and how to export them.
 struct export_level {
   cudf::column_view const& column;
   column_rows rows;
   export_step const& step;
-  schema_node const* as;  ///< whose children those of the column leave as; null: as they are
+  schema_node const* as;  ///< level of the schema to export as; null: the column's plain type
   column_path const& path;
 };
 
-/// What the mask of a column makes of its array.
+/// Validity buffer of an array, and the array offset that follows from it.
 struct array_validity {
   void const* mask;         ///< null: no row is null
   bool made;                ///< whether the mask is a copy
-  std::int64_t null_count;  ///< -1: nobody knows
-  std::int64_t offset;
-  std::int64_t begin;  ///< row of the column at which the other buffers begin
+  std::int64_t null_count;  ///< -1: unknown
+  std::int64_t offset;      ///< of the array: bits before the first row in the mask's first byte
+  std::int64_t begin;       ///< row of the column at which the array's other buffers begin
 };
 
-/// The address of a row of so many bits, counted from the head of a column's buffer.
+/// The address of row `index`, counted from the head of the data buffer, for values of `bits` bits
+/// (a multiple of 8).
 inline std::byte const* row_of(cudf::column_view const& column,
                                std::int64_t index,
                                std::int64_t bits)
@@ -69,14 +71,14 @@ inline std::byte const* row_of(cudf::column_view const& column,
   return head == nullptr ? nullptr : head + index * (bits / 8);
 }
 
-/// Fills the nodes of a tree from column views.
+/// Builds the nodes of an `array_tree` from column views.
 class array_builder {
  public:
   /**
-   * @param tree Has no nodes yet
-   * @param schema Made for the columns; null: they leave as what their types stand for
-   * @param options Of the export
-   * @param exec Where the columns are, and where what is converted goes
+   * @param tree Tree to fill, without nodes yet
+   * @param schema Schema made for the columns; null: each column's plain type
+   * @param options Options of the export
+   * @param exec Where the columns are, and stream and resource of conversions
    */
   array_builder(array_tree& tree,
                 schema_tree const* schema,
@@ -90,14 +92,14 @@ class array_builder {
   {
   }
 
-  /// The root and all below, of a column.
+  /// Adds a column: the root and its descendants.
   void add_column(cudf::column_view const& column);
 
-  /// The root and all below, of a record batch: a struct without a mask over columns side by side.
+  /// Adds a record batch: a root of struct type without a mask, whose children are the columns.
   void add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows);
 
  private:
-  /// Fills a node and all below from rows of a column.
+  /// Fills a node and its descendants from rows of a column.
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,
@@ -105,8 +107,8 @@ class array_builder {
             column_path const& path,
             std::optional<bit_range> const& parent_mask = {});
 
-  /// Likewise, of a field of a table or struct, whose path matters only if there is more to do than
-  /// to share values.
+  /// Fills the node of a field of a table or struct. Its path, needed for errors only, is made only
+  /// if `share_values` does not apply.
   void fill_field(std::size_t index,
                   cudf::column_view const& column,
                   column_rows const& rows,
@@ -115,18 +117,19 @@ class array_builder {
                   std::size_t position,
                   std::optional<bit_range> const& parent_mask = {});
 
-  /// Fills a node, if that takes no more than pointing at the values of a column.
+  /// Fills a node with pointers to a fixed-width column's buffers.
+  /// @return False, with the node untouched, if the column must be checked or converted
   bool share_values(array_node& node,
                     cudf::column_view const& column,
                     column_rows const& rows,
                     schema_node const* as);
 
-  /// Likewise, of a column that must be checked or converted as a whole first.
+  /// Checks and casts a column as its step says, then fills the node from the result.
   void prepare_and_fill(std::size_t index,
                         export_level const& level,
                         std::optional<bit_range> const& parent_mask);
 
-  /// Likewise, of a column that needs nothing of the kind any more.
+  /// Fills a node from a column that needs no more checks or casts.
   void fill_rows(std::size_t index, export_level const& level);
 
   array_validity validity_of(cudf::column_view const& column,
@@ -158,10 +161,11 @@ class array_builder {
   [[nodiscard]] schema_node const* level_below(schema_node const* as, std::size_t index) const
   { return as == nullptr ? nullptr : &schema_->nodes[as->first_child + index]; }
 
-  /// A field goes by the name in the schema, or by its position.
+  /// Errors name a field by its name in the schema, or without a schema by its position.
   static column_path path_of(column_path const& parent, schema_node const* as, std::size_t index)
   { return as == nullptr ? column_path{parent, index} : column_path{parent, as->schema->name}; }
 
+  /// Moves a buffer to the tree. @return Its address
   void const* keep(rmm::device_buffer&& buffer);
   void set_made(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);
 
@@ -170,7 +174,7 @@ class array_builder {
   export_options const& options_;
   execution const& exec_;
   std::span<std::int64_t const> shared_bits_;
-  bool in_converted_{false};  ///< whether the columns at hand are not the source's own
+  bool in_converted_{false};  ///< whether the current level belongs to a converted column
 };
 
 }  // namespace cudf_arrow_bridge::detail

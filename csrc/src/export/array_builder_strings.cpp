@@ -27,13 +27,13 @@ constexpr std::int64_t most_bytes = std::numeric_limits<std::int32_t>::max();
 std::int64_t width_of(cudf::column_view const& offsets)
 { return offsets.type().id() == cudf::type_id::INT64 ? 8 : 4; }
 
-/// The bytes that offsets point into: a string column's own, or the elements of LIST<UINT8>.
+/// Offsets and the bytes they index: chars of STRING, or elements of LIST<UINT8>.
 struct byte_data {
-  cudf::column_view const* offsets;  ///< null where libcudf leaves them out
+  cudf::column_view const* offsets;  ///< null for a string column without children (no rows)
   std::byte const* head;
 };
 
-/// The elements of used rows may hold no nulls; those of others are not looked at.
+/// Whether an element of LIST<UINT8> is null in a used row. Other rows are not looked at.
 bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, execution const& exec)
 {
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
@@ -86,10 +86,12 @@ std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, exe
 
 }  // namespace
 
-/// @return The bytes that offsets no longer count, as narrow ones can't
+/// @return Bytes to skip in the data buffer. It is not 0 where 64-bit offsets are narrowed and the
+/// last one exceeds 32 bits: offsets {5'000'000'000, 5'000'000'003} leave as {0, 3}, and
+/// 5'000'000'000 is returned.
 ///
-/// Even an array of no rows has one offset in Arrow; libcudf may leave the buffer out, and the
-/// offset at which an empty slice stands need not be the zero that consumers expect.
+/// In Arrow an array without rows has one offset, which consumers expect to be 0. libcudf may have
+/// no offsets buffer, and an empty slice may begin at another offset, so a zero is allocated.
 std::int64_t array_builder::fill_offsets(array_node& node,
                                          cudf::column_view const* offsets,
                                          std::int64_t begin,
@@ -98,7 +100,7 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   auto const size  = node.offset + node.length;
   auto const width = offset_width(node.layout);
   if (size == 0) {
-    // 8 bytes serve readers of either width: without a child nothing tells which one it was.
+    // 8 bytes serve for either width: a column without an offsets child does not tell it.
     set_made(node, 1, zeros(8, exec_));
     return 0;
   }
@@ -165,8 +167,8 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
   node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), exec_));
 }
 
-/// Rows that nobody refers to, above all those before a slice, may be lists of any length: only the
-/// used ones are looked at, and what stands for the others are any bytes of the buffer, or zeros.
+/// Unused rows, mostly those before a slice, may be lists of any length. Only used rows are
+/// checked; for the others the array has arbitrary bytes of the buffer, or zeros.
 void array_builder::fill_fixed_size(array_node& node, export_level const& level)
 {
   auto const& [column, rows, step, as, path] = level;
@@ -179,7 +181,8 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   if (rows.size == 0) { return; }
   check_offsets(bytes.offsets, rows.begin + rows.size, path);
   auto used = used_rows(rows);
-  // A field that is to have no nulls may have some where its struct is null: lists of no bytes.
+  // A non-nullable field may be null where its parent struct is: such rows are empty lists, which
+  // need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
   if (step.no_nulls) { used.null_count = -1; }
   if (used.size == 0) {
     set_made(node, 1, zeros(rows.size * width, exec_));

@@ -15,9 +15,10 @@ namespace {
 
 using cudf::type_id;
 
-/// The type of the values as Arrow has them; `EMPTY` where they are libcudf's own.
+/// @return The type that values are cast to for Arrow; `EMPTY` if Arrow has the same values
 ///
-/// @param bits Of an element in Arrow
+/// @param column libcudf's type
+/// @param bits Width of a value in Arrow
 type_id stored_as(type_id column, std::int64_t bits)
 {
   switch (column) {
@@ -26,7 +27,7 @@ type_id stored_as(type_id column, std::int64_t bits)
     case type_id::DURATION_MILLISECONDS:
     case type_id::DURATION_MICROSECONDS:
     case type_id::DURATION_NANOSECONDS:
-      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // a time of day, which fits
+      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // time32: less than a day, so it fits
     default: return type_id::EMPTY;
   }
 }
@@ -74,7 +75,8 @@ void array_builder::fill_dictionary(array_node& node, export_level const& level,
   fill(node.dictionary, keys, own_rows(keys), values, path);
 }
 
-/// The indices in the type that the schema says, whose bits do where it is as wide.
+/// Fills in the indices in the schema's index type. They are shared if only signedness differs:
+/// indices are not negative and less than `num_keys`, so their bits are the same.
 void array_builder::fill_indices(array_node& node,
                                  cudf::column_view const& indices,
                                  std::int64_t begin,

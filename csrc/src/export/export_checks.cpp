@@ -42,11 +42,13 @@ void check_values(cudf::column_view const& column,
       return;
     case value_check::time_of_day: {
       auto const range = range_of(column, exec);
-      if (range.any &&
-          (range.least < 0 || range.greatest >= duration_of_a_day(column.type().id()))) {
+      if (range.any && range.least < 0) {
         fail_invalid(path,
-                     "durations below zero or of a day and more found, times of day expected by "
-                     "the requested schema");
+                     "negative durations found, times of day expected by the requested schema");
+      }
+      if (range.any && range.greatest >= duration_of_a_day(column.type().id())) {
+        fail_invalid(
+          path, "durations of a day or more found, times of day expected by the requested schema");
       }
       return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an export must find out of a column before it leaves as it is, or as somebody asked for.
+/// Checks of a column's contents before it is exported as a requested type.
 #pragma once
 
 #include "base/errors.hpp"
@@ -14,9 +14,16 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Checks the values that are not null.
+ * @brief Checks that all values that are not null fit the requested type.
+ *
+ * Reads the values, and on a device waits for the result.
  *
  * @throws std::invalid_argument if a value does not fit
+ *
+ * @param column Column to check
+ * @param step Says what to check
+ * @param path Names the column in errors
+ * @param exec Where the column is
  */
 void check_values(cudf::column_view const& column,
                   export_step const& step,
@@ -24,13 +31,13 @@ void check_values(cudf::column_view const& column,
                   execution const& exec);
 
 /**
- * @brief Checks that no row is null, but for rows that are null in the struct around them.
+ * @brief Checks that no row is null, except where the parent struct is null too.
  *
- * @throws std::invalid_argument if one is
+ * @throws std::invalid_argument if a row is null
  *
- * @param rows The column's mask
- * @param null_count Nulls among them; -1: nobody knows
- * @param parent_mask The struct's, of the same rows; none without a struct, or without nulls in it
+ * @param rows Mask of the rows
+ * @param null_count Null count of the rows; -1: unknown
+ * @param parent_mask Mask of the parent struct's same rows; none if there is no struct, or no null
  * @param path Names the column in errors
  * @param exec Where the masks are
  */

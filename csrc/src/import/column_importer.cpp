@@ -20,9 +20,10 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::int64_t word_bits = 32;  ///< of libcudf's `bitmask_type`
+constexpr std::int64_t word_bits = 32;  ///< bits of a `cudf::bitmask_type`
 
-/// libcudf gives all columns of a struct one offset, so one mask among them concerns all.
+/// Whether an array or, below structs, one of its descendants has a mask. A sliced STRUCT applies
+/// its offset to all children, so they must keep the same number of leading rows.
 bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
 {
   if (has_mask(array)) { return true; }
@@ -33,14 +34,15 @@ bool has_mask_in_struct(parsed_tree const& types, ArrowArray const& array)
   return false;
 }
 
-/// Whether a column, or one below it that libcudf gives the same offset, has offsets of its rows.
+/// Whether an array or, below structs, one of its descendants has offsets (strings, lists).
 bool has_offsets_in_struct(parsed_tree const& types)
 {
   if (types.type.layout != array_layout::validity) { return has_offsets(types.type.layout); }
   return std::any_of(types.children.begin(), types.children.end(), has_offsets_in_struct);
 }
 
-/// Rows before the ones that arrived are kept only where nothing is looked up for them.
+/// Whether importing a row reads data at a position found in the row: a view, an index, a run end.
+/// Rows before a slice may hold garbage, so no leading rows are kept for such types.
 bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
 {
   if (array.dictionary != nullptr) { return may_have_null_keys(types, array); }
@@ -59,8 +61,8 @@ bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
   return false;
 }
 
-/// Nobody promises anything of the rows before a slice; strings and lists among them are kept only
-/// if their offsets are like others. What a device has there is not looked at.
+/// Whether the offsets of the rows before a slice, whose contents are unspecified, are not negative
+/// and ascend. For host memory only: on a device the check would cost a wait.
 bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_rows rows)
 {
   auto const& type = types.type;
@@ -99,8 +101,9 @@ mask_range find_mask(import_level const& level, import_facts const& facts, execu
   return {{array.buffers[0], rows.storage_begin(), rows.storage_size()}, nulls};
 }
 
-/// libcudf copies masks in blocks of 64 bytes, past their last row. What there is behind that of a
-/// producer in host memory nobody can tell, and libcudf's copies don't read it there.
+/// Whether libcudf can copy a mask where it is: it copies blocks of 64 bytes, past the last row, so
+/// the allocation must not end before. Host allocations have no known end; they are accepted, as
+/// the copies of host columns read no more than the rows.
 bool can_read_mask(mask_range const& mask)
 {
   auto const size = static_cast<std::size_t>(padded_mask_size(mask.bits.size));
@@ -122,7 +125,8 @@ mask_buffer import_mask(column_importer const& importer,
           found.null_count};
 }
 
-/// CPUs and Arrow's own producers make do with 8 bytes even for decimals of 16.
+/// On the host 8 bytes suffice even for decimal128: Arrow producers align to 8, and CPUs need no
+/// more.
 bool is_aligned(void const* memory, std::int64_t width, execution const& exec)
 {
   auto const alignment =
@@ -167,7 +171,7 @@ column_parts import_parts(column_importer const& importer,
   throw cudf::logic_error{"no such layout"};
 }
 
-/// Whether libcudf reads the producer's own buffers, alignment aside.
+/// Whether a column of this type can use the producer's buffers, if they are aligned.
 bool can_be_borrowed(parsed_type const& type)
 {
   if (type.row->on_import != crossing::zero_copy) { return false; }
@@ -206,7 +210,7 @@ bool borrow_strings(import_level const& level,
   return true;
 }
 
-/// All that is borrowed, rows before the first one that arrived included.
+/// The borrowed column with its leading rows, that is without an offset.
 cudf::column_view storage_of(borrowed_column const& borrowed)
 {
   auto const rows = borrowed.view();
@@ -279,7 +283,10 @@ row_range choose_rows(parsed_tree const& types,
   auto const first   = array.offset + begin;
   auto const masked  = has_mask_in_struct(types, array);
   auto const in_word = masked ? first % word_bits : 0;
-  // With a mask a whole word more; there are as many rows, as the first is at the start of a word.
+  // Example with a mask: first = 37 keeps 37 % 32 = 5 leading rows, so that the mask begins at a
+  // word. first = 64 needs none for the mask, but strings and lists need one for their offsets;
+  // with a mask that takes a whole word, 32 rows. At least 32 rows precede it, as 64 is a multiple
+  // of 32.
   auto const led     = in_word == 0 && first > 0 && has_offsets_in_struct(types);
   auto const leading = led ? (masked ? word_bits : 1) : in_word;
   auto const fits    = size + leading < std::numeric_limits<cudf::size_type>::max();
@@ -295,8 +302,9 @@ row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range
             rows.storage_size() * type.list_size,
             0};
   }
-  // libcudf ignores offsets of a struct's children: theirs are folded in here. To it the rows
-  // before the ones that arrived are rows of the child like others, their nulls counted.
+  // libcudf ignores the offsets of a struct's children, so a child begins at the struct's first
+  // stored row. The struct's leading rows are ordinary rows of the child: its null count includes
+  // them.
   return {child.offset + rows.storage_begin(), rows.storage_size(), 0, rows.sliced};
 }
 

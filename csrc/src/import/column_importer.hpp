@@ -19,15 +19,15 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// @return Whether an array has a mask that may mark nulls
+/// @return Whether an array has a mask and may have nulls
 bool has_mask(ArrowArray const& array);
 
-/// @return How many of these rows are null, if the producer says it
+/// @return The null count of these rows, if the producer states it
 std::optional<cudf::size_type> told_null_count(ArrowArray const& array, row_range const& rows);
 
-/// One level of what is imported: an array that has been validated, and which of its rows.
+/// One level of an import: a validated array, and the range of rows to import.
 struct import_level {
-  parsed_tree const& types;  ///< that the array has been validated for
+  parsed_tree const& types;  ///< types that the array was validated against
   ArrowArray const& array;
   row_range rows;
   column_path const& path;  ///< names the column in errors
@@ -37,13 +37,13 @@ struct import_level {
 
 /// The rows of a producer's mask that a column needs.
 struct mask_range {
-  bit_range bits{};  ///< of no size where no row is null
+  bit_range bits{};  ///< empty if no row is null
   cudf::size_type null_count{0};
 
   [[nodiscard]] std::byte const* first() const
   { return static_cast<std::byte const*>(bits.bits) + bits.begin / 8; }
 
-  /// Whether libcudf, which reads masks in words, can use it where it is.
+  /// Whether the mask begins at an address at which libcudf can read words of 32 bits.
   [[nodiscard]] bool is_on_word() const
   {
     return bits.begin % 8 == 0 &&
@@ -51,13 +51,13 @@ struct mask_range {
   }
 };
 
-/// A mask as libcudf has it; empty where no row is null.
+/// A mask for a `cudf::column`; empty if no row is null.
 struct mask_buffer {
   rmm::device_buffer mask;
   cudf::size_type null_count;
 };
 
-/// What a column has beside its rows and, if they bring none of their own, the producer's mask.
+/// The contents of a column made by one layout. `mask`, if set, replaces the producer's.
 struct column_parts {
   rmm::device_buffer data;
   std::vector<std::unique_ptr<cudf::column>> children;
@@ -65,43 +65,43 @@ struct column_parts {
 };
 
 /**
- * @brief Makes owning columns of a producer's struct.
+ * @brief Makes owning columns from a producer's struct.
  *
- * `column` chooses by layout; what the functions of layouts.hpp make of one level, they make with
- * the other members.
+ * `column` calls the function of layouts.hpp for the array's layout; the other members are for use
+ * by these functions.
  */
 class column_importer {
  public:
   /**
    * @param share Share of the producer's struct; each adopted buffer takes one of its own
    * @param exec Where the array's buffers are, and where converted ones go
-   * @param facts What is known of the contents; what is not is read, which waits for a device
+   * @param facts Known facts; those missing are read, with a wait for device memory
    */
   column_importer(foreign_share const& share, execution const& exec, import_facts const& facts)
     : share_{share}, exec_{exec}, facts_{facts}
   {
   }
 
-  /// An owning column of some rows of an array that has been validated.
+  /// Makes an owning column of a level and all below.
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
   [[nodiscard]] execution const& exec() const { return exec_; }
 
-  /// As `find_ends`, with the importer's facts.
+  /// Calls `find_ends` with the importer's facts.
   [[nodiscard]] offset_ends ends_of(import_level const& level) const;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
   { return rmm::device_buffer{0, exec_.stream, exec_.mr}; }
 
-  /// Takes some of the producer's memory as it is.
+  /// Adopts `size` bytes of the producer's memory without a copy.
   [[nodiscard]] rmm::device_buffer take(void const* memory, std::int64_t size) const;
 
-  /// Takes memory as it is, or copied where elements of `width` bytes could not be read there.
+  /// Adopts memory of elements of `width` bytes, or copies it if it is misaligned for them.
   [[nodiscard]] rmm::device_buffer take_aligned(void const* memory,
                                                 std::int64_t size,
                                                 std::int64_t width) const;
 
-  /// A column of a fixed-width type, without nulls, over a buffer of its own.
+  /// Makes a fixed-width column without nulls from a buffer.
   [[nodiscard]] std::unique_ptr<cudf::column> flat_column(cudf::type_id type,
                                                           std::int64_t size,
                                                           rmm::device_buffer&& data) const;
@@ -113,13 +113,18 @@ class column_importer {
 };
 
 /**
- * @brief Chooses the rows to keep before the ones that are asked for.
+ * @brief Chooses how many leading rows to keep before the requested ones.
  *
- * libcudf reads masks in aligned words. A mask can be adopted from any word on, so the rows
- * between the start of the word and the first row that is asked for are taken along. So is one row
- * at least before lists and strings, whose offsets can then be adopted whatever the first is.
+ * libcudf reads masks in aligned words of 32 bits. A mask can be adopted from any word on, so the
+ * rows between the start of a word and the first requested row are kept. Lists and strings keep at
+ * least one row: their column then has an offset, and libcudf accepts offsets that do not begin
+ * with 0.
  *
- * @param begin First row, counted without the array's own offset
+ * @param types Types that the array was validated against
+ * @param array Array to import
+ * @param begin First requested row, without `array.offset`
+ * @param size Number of requested rows
+ * @param exec Where the array's buffers are
  */
 row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,
@@ -127,20 +132,23 @@ row_range choose_rows(parsed_tree const& types,
                       std::int64_t size,
                       execution const& exec);
 
-/// @return The rows of a child that make a column with the stored rows of its parent, where the
-///   parent's own say so: fields, and lists of a fixed size
+/// The rows of a child that belong to the stored rows of its parent.
+///
+/// @param type The parent's type: a struct or a list of fixed size
+/// @param child The child's array
+/// @param rows The parent's rows
 row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows);
 
 /**
- * @brief Finds the rows of a column of flat values or strings where the producer has them.
+ * @brief Makes a view on a producer's fixed-width values or strings, without owning buffers.
  *
- * No buffer takes a share: whoever borrows keeps the producer's struct.
+ * The view holds no share of the producer's struct; the caller keeps one.
  *
  * @param level Array and rows to borrow
  * @param exec Where the array's buffers are
- * @param facts What is known of the contents; what is not is read, which waits for a device
- * @param sanitize Whether null strings that are not empty are not for borrowing
- * @return Nothing if libcudf could not use them there: they are to be imported
+ * @param facts Known facts; those missing are read, with a wait for device memory
+ * @param sanitize Whether columns with null strings that are not empty are refused
+ * @return Nothing if libcudf cannot use the buffers as they are; the column must then be imported
  */
 std::optional<borrowed_column> borrow_rows(import_level const& level,
                                            execution const& exec,

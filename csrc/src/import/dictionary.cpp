@@ -10,7 +10,8 @@ namespace {
 
 using cudf::type_id;
 
-/// libcudf's indices are signed. The bits of indices that fit are the same.
+/// The type for indices in libcudf, which are signed. The same width serves if all indices fit:
+/// 128 values take UINT8 indices 0 to 127, whose bits are those of INT8; 129 values take INT16.
 type_id signed_type(type_id found, std::int64_t num_values)
 {
   switch (found) {
@@ -37,7 +38,8 @@ std::unique_ptr<cudf::column> indices(column_importer const& importer, import_le
     wanted, size, cast_values(first, level.rows.num_rows(), found, wanted, importer.exec()));
 }
 
-/// The values of a dictionary; those of one of dictionaries are looked up, as libcudf has no such.
+/// The keys of a dictionary. Keys that are dictionaries themselves are decoded, as libcudf does not
+/// nest them.
 std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
                                           import_level const& level)
 {
@@ -54,7 +56,7 @@ std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
 bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
 {
   auto const& keys = *array.dictionary;
-  // Those without a mask may have nulls below.
+  // Nested dictionaries, null arrays and runs have nulls without a mask of their own.
   return has_mask(keys) || keys.dictionary != nullptr ||
          num_buffers(types.children[0].type.layout) == 0;
 }
@@ -67,8 +69,8 @@ column_parts import_dictionary(column_importer const& importer,
   auto codes  = indices(importer, level);
   auto keys   = import_keys(importer, level);
   if (keys->type().id() == type_id::EMPTY) {
-    // libcudf's dictionaries have no null keys, so there is none left; what indices null rows have
-    // is nobody's business.
+    // Arrow's null type: all keys are null, and libcudf allows no null keys. So the dictionary gets
+    // no keys and all rows are null; the indices of null rows are not read.
     keys = importer.column({level.types.children[0], *level.array.dictionary, {}, level.path});
     auto const rows = level.rows.num_rows();
     result.mask     = mask_buffer{no_valid_bits(rows, importer.exec()), rows};

@@ -32,7 +32,7 @@ ArrowArray const& live_array(ArrowDeviceArray const* array, column_path const& p
   return array->array;
 }
 
-/// What an import is called with, beside the types that the schema stands for.
+/// Arguments of an import, except for the schema's types.
 struct import_call {
   ArrowDeviceArray* array;
   import_options const& options;
@@ -41,7 +41,7 @@ struct import_call {
   rmm::device_async_resource_ref mr;
 };
 
-/// Nothing in the array is followed before this has passed.
+/// Validates the array. No pointer in it may be followed before.
 void validate(detail::parsed_tree const& types, import_call const& call)
 {
   detail::validate(types, live_array(call.array, call.path), call.path);
@@ -53,7 +53,7 @@ void validate(detail::parsed_tree const& types, import_call const& call)
   }
 }
 
-/// A column to be made: some rows of an array and what they are.
+/// A column to make: an array, its type and the rows to import.
 struct planned_column {
   detail::parsed_tree const& types;
   ArrowArray const& array;
@@ -63,7 +63,7 @@ struct planned_column {
   [[nodiscard]] detail::import_level level() const { return {types, array, rows, path}; }
 };
 
-/// What is uploaded keeps nothing before the rows that are asked for.
+/// Leading rows are kept only to avoid copies, so columns to be uploaded keep none.
 planned_column plan_column(detail::parsed_tree const& types,
                            ArrowArray const& array,
                            column_path const& path,
@@ -76,7 +76,7 @@ planned_column plan_column(detail::parsed_tree const& types,
   return {types, array, path, rows};
 }
 
-/// What the columns of an import are made of. Stays where it is.
+/// Source of an import and the facts known of it. Not movable, as references to it are kept.
 struct import_plan {
   import_plan(detail::parsed_tree const& types, import_call const& call)
     : source{detail::open_source(types, call.array, call.options, call.path, call.stream, call.mr)}
@@ -88,7 +88,7 @@ struct import_plan {
   ~import_plan()                             = default;
 
   detail::source_array source;
-  detail::import_facts facts;  ///< of device memory; host memory is looked at when its turn comes
+  detail::import_facts facts;  ///< of device memory; host memory is read when needed
 };
 
 imported_column make_column(planned_column const& planned,
@@ -142,7 +142,7 @@ void check_no_null_rows(cudf::size_type null_count, column_path const& path)
                  " null rows found, none expected in a table: import it with kind=\"column\"");
 }
 
-/// Host memory is asked before the array is taken over.
+/// Checks host memory for null rows before the array is taken over, so that it stays the caller's.
 void check_host_rows(ArrowDeviceArray const& array,
                      column_path const& path,
                      cuda::stream_ref stream)
@@ -154,7 +154,7 @@ void check_host_rows(ArrowDeviceArray const& array,
                      path);
 }
 
-/// One column of a table. The batch's own offset and length are each column's.
+/// Plans one column of a table. The struct's offset and length apply to each of its children.
 planned_column plan_field(detail::parsed_tree const& types,
                           std::size_t index,
                           import_plan const& plan,
@@ -181,7 +181,7 @@ void find_facts_of_fields(detail::parsed_tree const& types,
   check_no_null_rows(plan.facts.find(plan.source.root)->null_count, call.path);
 }
 
-/// Of an array that has been validated.
+/// Makes a table from a validated array.
 imported_table make_table(detail::parsed_tree const& types, import_call const& call)
 {
   check_is_struct(types, call.path);
@@ -208,7 +208,7 @@ imported_table import_table(detail::parsed_tree const& types, import_call const&
   return make_table(types, call);
 }
 
-/// What is uploaded is the caller's own.
+/// Wraps an uploaded table, which owns its columns and borrows nothing.
 borrowed_table hold(imported_table&& table)
 {
   auto result     = borrowed_table{};
@@ -254,7 +254,7 @@ cudf::table_view view_of(Table const& table)
   return cudf::table_view{views, table.num_rows};
 }
 
-/// Errors begin with the name of a column; a released schema has none to read either.
+/// Column name for errors; null for a released schema, whose pointers are invalid.
 char const* name_of(ArrowSchema const& schema)
 { return schema.release == nullptr ? nullptr : schema.name; }
 

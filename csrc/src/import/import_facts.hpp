@@ -16,14 +16,15 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Rows of an array that become a column: `leading` rows that nobody asked for stand before them.
+/// Range of requested rows of an array. A column stores `leading` more rows before them, which it
+/// skips with its offset.
 struct row_range {
-  std::int64_t begin;  ///< in the array's buffers, its own offset included
+  std::int64_t begin;  ///< first requested row in the array's buffers, `array.offset` included
   std::int64_t size;
   std::int64_t leading;
-  /// Whether the rows will be seen through an offset only, their own or that of a struct above.
-  /// Without one libcudf takes it that lists begin with the first row of their child
-  /// (`lists_column_view::get_sliced_child`) and strings with the first of their bytes.
+  /// Whether the column will have an offset, its own or that of a struct above. Without one libcudf
+  /// assumes that the first offset of lists (`lists_column_view::get_sliced_child`) and strings is
+  /// 0.
   bool sliced{leading > 0};
 
   bool operator==(row_range const&) const = default;
@@ -36,19 +37,19 @@ struct row_range {
   { return static_cast<cudf::size_type>(storage_size()); }
 };
 
-/// What an import must know of the contents of some rows of an array.
+/// Facts about the contents of a range of rows, which an import must know.
 struct level_facts {
   row_range rows;
-  cudf::size_type null_count;       ///< of the rows
-  std::optional<offset_ends> ends;  ///< of the offsets of all stored rows, if they have any
-  /// Whether nothing has to be rewritten for `sanitize`; of this level alone
+  cudf::size_type null_count;  ///< of the requested rows
+  std::optional<offset_ends>
+    ends;  ///< first and last offset of all stored rows, if they have offsets
+  /// Whether `sanitize` has nothing to rewrite at this level; says nothing of levels below
   bool is_clean{false};
-  /// In place of the producer's mask, where nulls of structs above have to be pushed into it; for
-  /// whoever comes first
+  /// Replaces the producer's mask where nulls of structs above were added; moved out at first use
   std::shared_ptr<rmm::device_buffer> mask{};
 };
 
-/// What was found out about the arrays of a producer's struct, before columns are made of them.
+/// Facts about the arrays of a producer's struct, collected before columns are made.
 class import_facts {
  public:
   void set(ArrowArray const& array, level_facts const& facts)
@@ -56,14 +57,14 @@ class import_facts {
 
   void forget(ArrowArray const& array) { facts_.erase(&array); }
 
-  /// @return Null if these rows of the array were not looked at
+  /// @return Null if nothing is known of this very range of rows
   [[nodiscard]] level_facts const* find(ArrowArray const& array, row_range const& rows) const
   {
     auto const found = facts_.find(&array);
     return found != facts_.end() && found->second.rows == rows ? &found->second : nullptr;
   }
 
-  /// @return Null if the array was not looked at
+  /// @return The facts of whichever rows were surveyed; null if none were
   [[nodiscard]] level_facts const* find(ArrowArray const& array) const
   {
     auto const found = facts_.find(&array);

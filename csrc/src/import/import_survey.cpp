@@ -16,7 +16,7 @@ namespace {
 bool has_child_by_offsets(array_layout layout)
 { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
 
-/// Lists whose length is the same for all rows, null ones too.
+/// Whether all lists have the same length greater than 0, so that null rows are not empty.
 bool has_fixed_length(parsed_type const& type)
 {
   if (type.layout == array_layout::fixed_lists) { return type.list_size > 0; }
@@ -24,8 +24,8 @@ bool has_fixed_length(parsed_type const& type)
          type.element_bits > 0;
 }
 
-/// The elements that are referred to; all there are where the offsets say nothing sensible, which
-/// the import itself finds.
+/// The elements that the offsets refer to. All elements if the offsets are invalid: the import
+/// itself reports that.
 row_range rows_of_elements(parsed_type const& type,
                            ArrowArray const& elements,
                            row_range const& rows,
@@ -48,7 +48,7 @@ std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const&
                                                                row_range const& rows) const
 {
   if (auto const told = told_null_count(array, rows)) { return told; }
-  // What was asked before, if anything was, was about more rows.
+  // An earlier answer was for a range that includes these rows, so 0 holds for them too.
   auto const* known = facts_.find(array);
   if (known != nullptr && known->null_count == 0) { return 0; }
   return {};
@@ -68,8 +68,8 @@ void import_survey::visit(parsed_tree const& types,
                           row_range const& rows,
                           std::optional<bit_range> const& above)
 {
-  // More elements than a column holds are not all referred to: once it is known which are, these
-  // are asked about.
+  // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
+  // surveyed in the next round, when the offsets tell which of them are.
   constexpr auto most = std::numeric_limits<cudf::size_type>::max();
   if (rows.storage_size() >= most || facts_.find(array, rows) != nullptr) { return; }
   auto const& type = types.type;
@@ -120,13 +120,14 @@ void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> 
   }
 }
 
-/// @return Which of the stored rows are null, those of structs above included, if any may be
+/// @return The mask of the stored rows, combined with those of structs above; none if no row is
+/// null
 std::optional<bit_range> import_survey::combine_masks(question& asked,
                                                       std::optional<bit_range> const& above)
 {
   auto const& rows = asked.rows;
   if (known_null_count(asked.array, rows) == 0) {
-    // Below a struct with nulls it needs a mask.
+    // Without nulls of its own, it takes over the nulls of the struct above.
     if (above) { asked.all_nulls = count(asked.all_rows = *above); }
     return above;
   }
@@ -156,7 +157,7 @@ void import_survey::read()
 {
   reads_->enqueue();
   if (!ranges_.empty()) {
-    // Counting waits for the stream, and so for what was enqueued before.
+    // `count_nulls` waits for the stream, and so for the reads enqueued before.
     counts_ = device::count_nulls(ranges_, exec_);
     reads_->note_wait();
   } else if (!reads_->is_empty()) {
@@ -189,7 +190,7 @@ void import_survey::ask_again_below(question const& answered)
   auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
   if (facts_.find(elements, referred) != nullptr) { return; }
   visit(types.children[0], elements, referred, {});
-  // What was answered about others of them is not asked about any further.
+  // The answer for all elements is replaced by the coming one for those referred to.
   facts_.forget(elements);
 }
 
@@ -202,7 +203,7 @@ std::size_t import_survey::count(bit_range const& range)
 void const* import_survey::keep(rmm::device_buffer&& buffer)
 { return made_.emplace_back(std::move(buffer)).data(); }
 
-/// A mask that can be read in words of libcudf's from its first row on.
+/// Makes bit 0 of an aligned word the first row, by a copy if necessary.
 bit_range import_survey::align(bit_range const& range)
 {
   auto const mask = mask_range{range};

@@ -16,54 +16,55 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Finds out, for all columns of an import together, what must be known of device memory
- * before columns can be made of it.
+ * @brief Collects the facts that an import needs of device memory, for all columns with one wait.
  *
- * That is the ends of offsets, null counts that the producer left out, and whether null rows have
- * to be rewritten. All questions are enqueued, then the host waits once. Which elements a list's
- * child is asked about depends on offsets: it is taken that all of them are referred to. Where that
- * proves wrong (a slice of lists that have nulls or lists below them) these are asked about again,
- * with one more wait for each level of lists.
+ * The facts are the first and last offsets, null counts that the producer left out, and whether
+ * null rows have to be rewritten. All reads are enqueued, then the host waits once. Which elements
+ * of a list's child matter depends on its offsets, not known yet, so all elements are surveyed. If
+ * the offsets refer to fewer (a slice of lists whose elements have nulls or are lists), the child
+ * is surveyed again: one more wait for each level of lists.
  *
- * Views, runs and list views wait on their own: libcudf reads them.
+ * String views, list views and run ends are read during the import, with waits of their own.
  */
 class import_survey {
  public:
   /**
    * @param sanitize Whether to look for null rows that have to be rewritten
-   * @param exec Where the arrays are: device memory
+   * @param exec Execution on the device that has the arrays
    */
   import_survey(bool sanitize, execution const& exec);
 
-  /// Adds what must be known of some rows of an array that has been validated, all levels.
+  /// Adds the questions about rows of a validated array, at all levels.
   void add(parsed_tree const& types, ArrowArray const& array, row_range const& rows)
   { visit(types, array, rows, {}); }
 
-  /// Adds the null count of all rows of an array, but of none below.
+  /// Adds the null count of an array, but nothing about its descendants.
   void add_null_count(parsed_tree const& types, ArrowArray const& array);
 
   /**
-   * @brief Waits for the answers, once. What was added must still be there.
+   * @brief Reads the answers. The arrays that were added must still be alive.
    *
    * @throws rmm::cuda_error if CUDA fails
    */
   import_facts run();
 
  private:
-  /// What was asked about one level, as numbers of reads and of counts.
+  /// Questions about one level: indices of reads in `reads_` and of counts in `ranges_`.
   struct question {
     parsed_tree const& types;
     ArrowArray const& array;
     row_range rows;
-    std::optional<std::size_t> ends{};       ///< the first offset; the last one is the next read
-    std::optional<std::size_t> nulls{};      ///< of its own mask
-    std::optional<std::size_t> all_nulls{};  ///< those of structs above as well
-    bit_range all_rows{};                    ///< the mask of these
-    std::optional<std::size_t> misplaced{};  ///< null rows that are not empty
-    bool is_seen_through{true};              ///< whether `sanitize` has nothing else to look for
+    std::optional<std::size_t>
+      ends{};  ///< read of the first offset; the last offset is the next read
+    std::optional<std::size_t> nulls{};      ///< count: nulls of the array's own mask
+    std::optional<std::size_t> all_nulls{};  ///< count: nulls of `all_rows`
+    bit_range all_rows{};                    ///< own mask combined with those of structs above
+    std::optional<std::size_t> misplaced{};  ///< count: null rows that are not empty
+    bool is_seen_through{true};  ///< whether `misplaced` is all that `sanitize` looks for
   };
 
-  /// @param above Rows that are null because a struct above is, if any may be
+  /// Adds the questions about a level and all below.
+  /// @param above Mask combined from the structs above, if any of them has nulls
   void visit(parsed_tree const& types,
              ArrowArray const& array,
              row_range const& rows,
@@ -74,10 +75,11 @@ class import_survey {
   [[nodiscard]] level_facts answer_to(question const& asked) const;
   void ask_again_below(question const& answered);
 
-  /// What the producer or an earlier answer says, if either does.
+  /// The null count stated by the producer or known from an earlier answer.
   [[nodiscard]] std::optional<cudf::size_type> known_null_count(ArrowArray const& array,
                                                                 row_range const& rows) const;
 
+  /// Enqueues a count of nulls. @return Its index in `counts_`
   std::size_t count(bit_range const& range);
   void const* keep(rmm::device_buffer&& buffer);
   bit_range align(bit_range const& range);
@@ -85,14 +87,14 @@ class import_survey {
   bool sanitize_;
   execution const& exec_;
   std::vector<question> asked_;
-  std::unique_ptr<device::read_batch> reads_;  ///< of this round
+  std::unique_ptr<device::read_batch> reads_;  ///< of the current round
   std::vector<bit_range> ranges_;
   std::vector<cudf::size_type> counts_;
-  std::vector<rmm::device_buffer> made_;  ///< until the answers are there
+  std::vector<rmm::device_buffer> made_;  ///< temporary masks of the current round
   import_facts facts_;
 };
 
-/// @return Whether `sanitize` has nothing to do on a column of these rows, at any level
+/// @return Whether `sanitize` has nothing to rewrite at any level of these rows
 bool is_clean(parsed_tree const& types,
               ArrowArray const& array,
               row_range const& rows,

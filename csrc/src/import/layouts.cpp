@@ -101,7 +101,7 @@ column_parts import_strings(column_importer const& importer, import_level const&
   auto const width = offset_width(level.type().layout);
   auto result      = column_parts{importer.no_buffer(), {}};
   if (size == 0) {
-    // Nothing but an offset tells large strings from others, so one is made.
+    // The type of the offsets child alone marks large strings, so even an empty column gets one.
     if (width == 8) {
       result.children.push_back(importer.flat_column(cudf::type_id::INT64, 1, zeros(width, exec)));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What becomes of the data of each Arrow layout. Masks are `column_importer`'s.
+/// One function for each Arrow layout, which makes data and children of a column. The mask is made
+/// by `column_importer`.
 #pragma once
 
 #include "compute/views.hpp"
@@ -8,49 +9,50 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Values of a fixed-width type, bools, and what is converted to either.
+/// Fixed-width values: adopted, or converted (bools, half floats, times of 32 bits).
 column_parts import_values(column_importer const& importer, import_level const& level);
 
 /// Strings, with offsets of either width.
 column_parts import_strings(column_importer const& importer, import_level const& level);
 
-/// Bytes with offsets of either width: lists of UINT8.
+/// Binary, with offsets of either width, as LIST<UINT8>.
 column_parts import_binary(column_importer const& importer, import_level const& level);
 
-/// Bytes, a fixed number for each row: lists of UINT8.
+/// Fixed-size binary as LIST<UINT8>.
 column_parts import_fixed_size_binary(column_importer const& importer, import_level const& level);
 
 /// Lists with offsets of either width, and maps.
 column_parts import_lists(column_importer const& importer, import_level const& level);
 
-/// Lists with a fixed number of elements.
+/// Lists of a fixed size.
 column_parts import_fixed_size_lists(column_importer const& importer, import_level const& level);
 
 /// Fields of a struct.
 column_parts import_fields(column_importer const& importer, import_level const& level);
 
-/// Views of strings, copied to one buffer.
+/// String views, whose bytes are copied to one buffer.
 column_parts import_string_views(column_importer const& importer,
                                  import_level const& level,
                                  row_mask const& mask);
 
-/// Views of bytes, likewise: lists of UINT8.
+/// Binary views as LIST<UINT8>, whose bytes are copied to one buffer.
 column_parts import_binary_views(column_importer const& importer,
                                  import_level const& level,
                                  row_mask const& mask);
 
-/// Views of lists; the elements are gathered unless they stand in order.
+/// List views; the elements are gathered unless the lists are contiguous and in order.
 column_parts import_list_views(column_importer const& importer,
                                import_level const& level,
                                row_mask const& mask);
 
-/// Run-end encoded values, each as often as it counts; their nulls are the column's.
+/// Run-end encoded values, decoded: each value is repeated for its run. Sets the mask.
 column_parts import_runs(column_importer const& importer, import_level const& level);
 
-/// @return Whether rows of a dictionary may be null because the value that they refer to is
+/// @return Whether a dictionary may have null keys, which make the rows that refer to them null
 bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array);
 
-/// Indices and values of a dictionary, which come without nulls and are no dictionary themselves.
+/// Indices and keys of a dictionary. Null keys are removed, with the mask set accordingly; keys
+/// that are dictionaries are decoded.
 column_parts import_dictionary(column_importer const& importer,
                                import_level const& level,
                                row_mask const& mask);

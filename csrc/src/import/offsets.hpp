@@ -8,52 +8,53 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Offsets of lists, and which of the elements they count.
+/// INT32 offsets of lists, and the range of elements they cover.
 struct list_offsets {
-  std::unique_ptr<cudf::column> column;  ///< INT32; none where there are no rows
-  std::int64_t begin;                    ///< element that offset 0 stands for
-  std::int64_t size;                     ///< elements from there up to the last one
+  std::unique_ptr<cudf::column> column;  ///< empty if there are no rows
+  std::int64_t begin;                    ///< index of the element that offset 0 refers to
+  std::int64_t size;                     ///< number of elements from `begin` on
 };
 
-/// The address of the offset of the first stored row.
+/// Address of the first stored row's offset.
 std::byte const* first_offset(import_level const& level);
 
 /**
  * @brief The first and last offset of a level's stored rows; zeros if there are none.
  *
- * On device memory this waits, unless the facts tell.
+ * For device memory this waits, unless they are in `facts`.
  *
  * @throws std::invalid_argument for offsets that are negative or descend
  */
 offset_ends find_ends(import_level const& level, import_facts const& facts, execution const& exec);
 
 /**
- * @brief The element, or byte, that offset 0 of a column stands for.
+ * @brief The value to subtract from the producer's offsets; also the element or byte at which the
+ * column's child or chars begin.
  *
- * 0 where the producer's offsets serve as they are: of rows that are seen through an offset, and
- * wherever the first one is 0. Offsets that are narrowed anyway count from the first element on.
+ * It is 0 if the offsets can be used unchanged: the column has an offset itself (`rows.sliced`), or
+ * the first offset is 0. Otherwise, and for 64-bit offsets of lists, which are narrowed to 32 bits
+ * in any case, it is the first offset: {7, 9, 12} become {0, 2, 5}.
  */
 std::int64_t origin_of(parsed_type const& type, row_range const& rows, offset_ends const& ends);
 
-/// The producer's offsets less `origin`, as INT32 or INT64; at least one row. Adopted if they are
-/// that already.
+/// The producer's offsets minus `origin`, as `type` (INT32 or INT64). Adopted if they are equal to
+/// that. There must be at least one row.
 std::unique_ptr<cudf::column> import_offsets(column_importer const& importer,
                                              import_level const& level,
                                              std::int64_t origin,
                                              cudf::type_id type);
 
 /**
- * @brief Offsets of lists or bytes, of 32 bits.
+ * @brief INT32 offsets of a list or binary array.
  *
- * They count from `origin_of` on, so it is these rows alone that must have fewer elements than
- * `cudf::size_type` can count.
+ * They begin at `origin_of`, so only the elements of these rows are limited by `cudf::size_type`.
  *
  * @throws std::invalid_argument for offsets that are negative or descend
  * @throws std::overflow_error for more elements than `cudf::size_type` can count
  */
 list_offsets import_list_offsets(column_importer const& importer, import_level const& level);
 
-/// Offsets of lists of `list_size` elements each, the first of the rows being element 0.
+/// Offsets of lists of `list_size` elements each: {0, list_size, 2 * list_size, ...}.
 list_offsets make_offsets(column_importer const& importer,
                           import_level const& level,
                           std::int64_t list_size);

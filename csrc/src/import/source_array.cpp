@@ -21,7 +21,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// @return Where the array says it is, once that is a place this process can reach
+/// @return The array's location. Throws if it is neither CPU nor CUDA memory, or there is no GPU.
 memory_location location_of(ArrowDeviceArray const& array)
 {
   if (array.device_type == ARROW_DEVICE_CPU) { return {}; }
@@ -51,7 +51,7 @@ void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
   }
 }
 
-/// The CPU checks what a device has by a copy.
+/// Validates the contents of device memory on a copy in host memory.
 void validate_copy(parsed_tree const& types,
                    ArrowArray const& array,
                    memory_location const& location,
@@ -95,7 +95,7 @@ source_array open_source(parsed_tree const& types,
   }
   auto const here      = execution{on_host, stream, on_host ? host_memory_resource() : mr};
   auto const to_upload = on_host && has_gpu();
-  auto const root      = array->array;  // the struct moves, what it points to stays
+  auto const root      = array->array;  // copied first: the struct is moved from below
   auto share           = foreign_share{new foreign_array{array, on_host}, stream};
   if (!options.copy || to_upload) { return {root, std::move(share), here, to_upload}; }
 

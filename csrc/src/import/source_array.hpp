@@ -15,26 +15,27 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// A producer's array, or a copy of it, at a place where columns can be made of it.
+/// A producer's array, or a copy of it, in memory from which columns can be made.
 struct source_array {
-  ArrowArray root;      ///< what the struct said; follow its pointers while `share` is there
-  foreign_share share;  ///< of that struct
-  execution exec;       ///< of its buffers, and of conversions
-  bool to_upload;       ///< whether columns made of it are to go on to the current device
+  ArrowArray root;      ///< copy of the struct; its pointers are valid as long as `share`
+  foreign_share share;  ///< share of the struct
+  execution exec;       ///< where the buffers are, and stream and resource of conversions
+  bool to_upload;       ///< whether the columns are made on the host, then uploaded
 };
 
 /**
- * @brief Takes an array over and, where need be, brings it to where the import is to end up.
+ * @brief Takes ownership of an array and, with `options.copy`, copies it to the current device.
  *
- * Makes `stream` wait for the producer. Arrays of another device are copied if the options allow
- * it.
+ * Makes `stream` wait for the array's `sync_event`. An array on another device is accepted only
+ * with `options.copy`.
  *
- * @throws std::invalid_argument for unknown or foreign devices, an event that CUDA rejects, or
- *   contents of device memory that a full validation refuses. `array` is then still the caller's.
+ * @throws std::invalid_argument for an unknown device type, another device without `options.copy`,
+ *   an event that CUDA rejects, or contents of device memory that full validation refuses. The
+ *   caller then still owns `array`.
  *
- * @param types Types that the array has been validated for
+ * @param types Types that the array was validated against
  * @param array Array to take over
- * @param options See there
+ * @param options Options of the import: `copy` and `validate` are used
  * @param path Names the top level in errors
  * @param stream Stream of the import
  * @param mr Resource for copies and conversions on the GPU

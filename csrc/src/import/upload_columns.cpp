@@ -17,7 +17,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// A column of the host taken apart, so that its buffers can be measured before any is copied.
+/// A host column's buffers, released from it to compute the total size before the first copy.
 struct host_column {
   explicit host_column(std::unique_ptr<cudf::column> column)
     : type{column->type()}, size{column->size()}, null_count{column->null_count()}
@@ -93,7 +93,7 @@ void upload_columns(std::span<std::unique_ptr<cudf::column>*> columns,
   for (auto* column : columns) {
     capacity += sources.emplace_back(std::move(*column)).staged_size();
   }
-  // Goes before the sources, which CUDA may be reading until then.
+  // Declared after `sources`, so destroyed first: its destructor waits while CUDA reads them.
   auto all = uploader{capacity, stream, mr};
   for (std::size_t i = 0; i < columns.size(); ++i) { *columns[i] = all.column(sources[i]); }
 }

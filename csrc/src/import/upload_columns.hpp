@@ -13,10 +13,10 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Replaces columns of host memory by copies on the current device, all in one upload.
+ * @brief Replaces host columns by copies on the current device, all in one upload.
  *
- * The copies are only enqueued, but for large uploads (see `host_upload`); the columns of the host
- * are gone when this returns. Masks are padded as libcudf's are.
+ * The copies are enqueued without a wait, except for large uploads (see `host_upload`). The host
+ * columns have been freed when this returns. Masks are padded to libcudf's mask size.
  *
  * @throws rmm::cuda_error if CUDA refuses a copy
  *

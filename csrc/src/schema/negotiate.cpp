@@ -48,7 +48,8 @@ void check_precision(cudf::data_type type, column_metadata const& metadata, colu
   }
 }
 
-/// The first parameter of a format string, which nanoarrow has found to be a number.
+/// The number after the colon of a format string, such as 9 of "d:9,2". nanoarrow has parsed the
+/// format before, so it is a number.
 int first_number(std::string_view format)
 {
   auto number      = 0;
@@ -57,7 +58,7 @@ int first_number(std::string_view format)
   return number;
 }
 
-/// libcudf's traits throw for EMPTY.
+/// EMPTY is excluded first: `cudf::is_fixed_point` throws for it, as `cudf::is_timestamp` does.
 bool holds_decimals(cudf::data_type type)
 { return type.id() != type_id::EMPTY && cudf::is_fixed_point(type); }
 
@@ -81,7 +82,7 @@ std::optional<chosen_type> as_decimal(chosen_type result,
   return result;
 }
 
-/// Dates of timestamps that have no time zone.
+/// Timestamps without a time zone as date32 or date64.
 std::optional<chosen_type> as_date(chosen_type result,
                                    column_metadata const& metadata,
                                    cudf::type_id wanted)
@@ -94,7 +95,8 @@ std::optional<chosen_type> as_date(chosen_type result,
   return result;
 }
 
-/// Libcudf's LIST as one of Arrow's types that it holds.
+/// Whether a LIST can leave as the Arrow type of a format: a map needs STRUCT elements of two
+/// fields, a binary type needs UINT8 elements.
 bool is_list_of(cudf::column_view const& column, array_layout layout, std::string_view format)
 {
   if (column.num_children() != 2) { return false; }
@@ -137,7 +139,7 @@ std::optional<chosen_type> decoded(cudf::column_view const& column,
   return result;
 }
 
-/// A dictionary may have got more values than there were.
+/// Whether the original index type still fits: the dictionary may have more keys since its import.
 bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
   if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
@@ -157,7 +159,7 @@ parsed_type parse(ArrowSchema const& schema, column_path const& path)
   }
 }
 
-/// A type's step, a dictionary's but for what its indices say.
+/// The plain step of a type. For a dictionary, the caller adds what depends on its indices.
 export_step step_of(cudf::data_type type)
 {
   auto step = export_step{.column = type, .layout = array_layout::fixed};
@@ -258,7 +260,8 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   }
   if (row.column != id) { return std::nullopt; }
   if (holds_timestamps(column.type())) {
-    // Wall clocks and points in time are not each other, whatever the zone.
+    // A timestamp without a zone is wall-clock time, one with a zone an instant: neither can leave
+    // as the other.
     auto const zone = format.substr(row.format.size());
     return zone.empty() == metadata.timezone.empty() ? std::optional{std::move(result)}
                                                      : std::nullopt;
@@ -304,7 +307,7 @@ std::int64_t most_keys(cudf::type_id index)
 {
   auto const type = cudf::data_type{index};
   auto const bits = bits_of(type) - (cudf::is_signed(type) ? 1 : 0);
-  return std::int64_t{1} << std::min<std::int64_t>(bits, 32);  // more than a column has rows
+  return std::int64_t{1} << std::min<std::int64_t>(bits, 32);  // 2^32: more than a column has rows
 }
 
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index)

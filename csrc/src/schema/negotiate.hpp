@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an Arrow type a column leaves as: its own, or one that somebody would rather have.
+/// Chooses the Arrow type that a column is exported as: its plain type, a requested one, or the one
+/// it was imported from.
 #pragma once
 
 #include "base/errors.hpp"
@@ -18,29 +19,30 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// One level of an exported column.
+/// Arrow type of one level of an exported column, and how the column is converted to it.
 struct chosen_type {
   std::string format;
   export_step step;
 };
 
 /**
- * @brief How a column leaves as what its type stands for by itself, whatever its children do.
+ * @brief The step that exports a column as its plain type, which follows from `cudf::data_type` and
+ * the widths of offsets and indices. Describes this level only, not its children.
  *
  * @throws std::invalid_argument for a missing child
  * @throws cudf::data_type_error for a type that Arrow lacks
  */
 export_step plain_step(cudf::column_view const& column, column_path const& path);
 
-/// Bits of a value of a fixed width, where a step has them leave as they are and looks at none;
-/// else 0.
+/// @return Bits of a value, if the step exports fixed-width values zero-copy and without checks;
+///   else 0
 std::int64_t shared_bits(export_step const& step);
 
-/// Likewise, of what the types stand for by themselves, by `cudf::type_id`.
+/// `shared_bits` of the plain step of each type, indexed by `cudf::type_id`.
 std::span<std::int64_t const> shared_bits_of_types();
 
 /**
- * @brief The type that libcudf's type stands for by itself.
+ * @brief The plain Arrow type of a column: the one exported if no schema is requested.
  *
  * @throws std::invalid_argument for a precision that the decimal's width cannot hold, or a missing
  *   child
@@ -51,19 +53,20 @@ chosen_type plain_type(cudf::column_view const& column,
                        column_path const& path);
 
 /**
- * @brief The type that a schema asks for, where a column can leave as it.
+ * @brief The requested type, if a column can be exported as it.
  *
- * Decided by types alone, so that batches of a stream agree. Whether the values allow it is for the
- * export to find out.
+ * Depends on types alone, so that all batches of a stream get the same one. Whether the values fit
+ * is checked by the export.
  *
  * @throws std::invalid_argument for a schema that the specification does not allow, or a struct of
  *   another number of fields
  *
  * @param column Column to export; no buffer is read
- * @param metadata What is known of it
- * @param wanted One level of a schema
+ * @param metadata The column's metadata (time zone, precision)
+ * @param wanted The requested schema's level for this column
  * @param path Names the column in errors
- * @return Nothing if there is no way to that type; to views there is one in host memory only
+ * @return Nothing if the column cannot be converted to that type. String and binary views are
+ *   chosen here, but are made in host memory only.
  */
 std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_metadata const& metadata,
@@ -71,18 +74,19 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_path const& path);
 
 /**
- * @brief The type that a column was imported from, where it can still leave as it.
+ * @brief The type that a column was imported from, if it can still be exported as it.
  *
- * Its values are known to fit, so none is looked at. Views are not made again unless an extension
- * type's name depends on them: their rows lie one after the other now.
+ * The values are known to fit and are not checked. String and binary views are restored only where
+ * an extension type requires them as its storage: the import has copied them to one buffer.
  *
- * @throws std::invalid_argument as `negotiate`
+ * @throws std::invalid_argument for an origin that the specification does not allow
  *
- * @param column As in `negotiate`
- * @param metadata As in `negotiate`
- * @param origin One level of the schema that it came with
- * @param exact Whether it is, or is below, the storage of an extension type
- * @param path As in `negotiate`
+ * @param column Column to export; no buffer is read
+ * @param metadata The column's metadata (time zone, precision)
+ * @param origin The imported schema's level for this column
+ * @param exact Whether this level is part of the storage of an extension type
+ * @param path Names the column in errors
+ * @return Nothing if the column must be exported as another type
  */
 std::optional<chosen_type> restore(cudf::column_view const& column,
                                    column_metadata const& metadata,
@@ -90,14 +94,17 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                                    bool exact,
                                    column_path const& path);
 
-/// Whether the children of an Arrow type are those of libcudf's LIST or STRUCT, whose LIST may
-/// leave as a map.
+/// @return Whether an Arrow type has the same children as a libcudf LIST or STRUCT
+///
+/// @param schema The Arrow type
+/// @param parent `LIST` or `STRUCT`
+/// @param is_map Whether the LIST is one that can be a map
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
 
-/// How many values the indices of a dictionary can tell apart.
+/// The most keys that indices of a type can refer to: 128 for INT8, 256 for UINT8.
 std::int64_t most_keys(cudf::type_id index);
 
-/// A child of a schema, or null where there is no such level.
+/// @return A child of a schema; null if `schema` is null or has no such child
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index);
 
 }  // namespace cudf_arrow_bridge::detail

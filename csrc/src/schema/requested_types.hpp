@@ -14,14 +14,14 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Two schemas that a column may leave with, each null where there is none.
+/// One level of the two schemas that decide a column's exported type; null where there is none.
 struct requested_types {
-  ArrowSchema const* wanted;  ///< by whom the export is for
-  ArrowSchema const* origin;  ///< what an import made the column of
-  bool exact{false};  ///< whether the origin is storage of an extension type, which fixes all of it
+  ArrowSchema const* wanted;  ///< requested by the consumer
+  ArrowSchema const* origin;  ///< schema that the column was imported with
+  bool exact{false};  ///< whether the origin is storage of an extension type: restored exactly
 
-  /// The requested_types for the children of a column, of which a schema of another shape says
-  /// nothing.
+  /// For use with `child`: drops a schema whose children are not those of a column of type
+  /// `parent`.
   [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map = false) const
   {
     auto const fits = [=](ArrowSchema const* schema) {
@@ -50,11 +50,12 @@ struct requested_types {
   }
 };
 
-/// What becomes of a level that somebody asked for.
+/// How the chosen types compare with the requested and the original ones, for a level and all
+/// below.
 struct negotiation_result {
-  bool met{true};       ///< the level and all below have the types that were asked for
-  bool changed{false};  ///< one of them has another type than it would have had
-  bool kept{true};      ///< all that came from an import leave as what they were
+  bool met{true};       ///< all have the requested types
+  bool changed{false};  ///< one has another type than without a request
+  bool kept{true};      ///< all imported levels keep the types of their origin
 
   negotiation_result& operator&=(negotiation_result const& below)
   {
@@ -65,21 +66,21 @@ struct negotiation_result {
   }
 };
 
-/// @return Whether metadata makes a field one of an extension type
+/// @return Whether metadata has the name or metadata of an extension type
 bool has_extension(key_value_metadata const& metadata);
 
 /**
- * @brief Sets the metadata that a level leaves with.
+ * @brief Sets the metadata of an exported level.
  *
- * What was asked for replaces what there is. An extension's name goes with the very type that it
- * was given for, here and there.
+ * Requested metadata replaces the column's. An extension name is kept only with the storage type it
+ * was stated for: the requested one if `agreed.met`, the column's if its type has not changed.
  *
  * @throws std::invalid_argument for metadata beyond 2 GiB
  *
- * @param schema The level, which has none yet
- * @param own The column's
- * @param wanted Whose metadata counts; null: nobody's
- * @param agreed What became of the level's type
+ * @param schema Output: the level, without metadata yet
+ * @param own The column's metadata
+ * @param wanted Requested level, whose metadata takes precedence; null: none requested
+ * @param agreed Result of the type negotiation for this level
  */
 void set_negotiated_metadata(ArrowSchema& schema,
                              key_value_metadata const& own,

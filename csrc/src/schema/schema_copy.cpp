@@ -27,7 +27,7 @@ std::string_view metadata_of(ArrowSchema const& schema)
   return {schema.metadata, static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata))};
 }
 
-/// What a child is called in the paths of errors.
+/// Name of a child in the column path of an error; "[]" for list elements.
 char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
 {
   auto const format = text(parent.format);
@@ -36,7 +36,7 @@ char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
   return is_list ? "[]" : child.name;
 }
 
-/// A copy says what the specification leaves open: consumers insist on names.
+/// Sets missing names to "". The specification allows null, but some consumers reject it.
 void add_names(ArrowSchema& schema)
 {
   if (schema.name == nullptr) { detail::set_name(schema, ""); }
@@ -69,7 +69,7 @@ class comparison {
  public:
   explicit comparison(bool any_nullability) : any_nullability_{any_nullability} {}
 
-  /// What must be the same at any level, the top included.
+  /// Compares what must agree at every level. Names and flags are compared below the top only.
   void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
   {
     check_same("the Arrow format", expected.format, found.format, path);

@@ -26,7 +26,7 @@ void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
   check_metadata(ArrowSchemaSetMetadata(&schema, reinterpret_cast<char const*>(buffer->data)));
 }
 
-/// Metadata of a schema that somebody handed over.
+/// Parses the packed metadata of an `ArrowSchema`.
 key_value_metadata unpacked(char const* metadata)
 {
   auto result = key_value_metadata{};

@@ -54,7 +54,8 @@ array_stream_reader::array_stream_reader(ArrowArrayStream* stream)
 {
 }
 
-/// Calls the producer; an error is remembered, and the last that the producer hears of us.
+/// Calls the producer. After its first error, the stream is released and the error rethrown by each
+/// later call.
 template <typename Ask>
 void array_stream_reader::ask(Ask const& ask)
 {
@@ -82,7 +83,9 @@ ArrowSchema const& array_stream_reader::schema()
     });
   }
   if (schema_.is_released()) {
-    throw std::invalid_argument{"a stream that gives no schema, or was released, found"};
+    auto const is_closed = std::visit([](auto& stream) { return stream.is_released(); }, stream_);
+    throw std::invalid_argument{is_closed ? "a stream that was released already found"
+                                          : "a stream that gives no schema found"};
   }
   return *schema_.get();
 }
@@ -90,13 +93,13 @@ ArrowSchema const& array_stream_reader::schema()
 unique_device_array array_stream_reader::next()
 {
   detail::nvtx_range const range{__func__};
-  auto array = ArrowDeviceArray{};  // owned once the producer has said that it is one
+  auto array = ArrowDeviceArray{};  // owned only after success: a failed call may leave garbage
   ask([&](auto* stream) { pull(stream, &array); });
   if (array.array.release == nullptr) { reset(); }
   return unique_device_array{&array};
 }
 
-// NOLINTNEXTLINE(bugprone-exception-escape): one of the two is always there.
+// NOLINTNEXTLINE(bugprone-exception-escape): `stream_` is never valueless.
 void array_stream_reader::reset() noexcept
 {
   std::visit([](auto& stream) { stream.reset(); }, stream_);

@@ -13,7 +13,7 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// Rows of a column, as a view that reads nothing: nulls that would have to be counted are unknown.
+/// A slice of a column. Unlike `cudf::slice` it reads no memory: the null count of a part is -1.
 cudf::column_view part_of(cudf::column_view const& column,
                           cudf::size_type begin,
                           cudf::size_type size)

@@ -59,7 +59,7 @@ stream_batch device_array_stream::pull()
     }
     return batch;
   } catch (...) {
-    // A source that goes on after it failed would leave a gap that nobody sees.
+    // Pulling on after a failure would skip a batch silently.
     failure_ = std::current_exception();
     source_.reset();
     throw;

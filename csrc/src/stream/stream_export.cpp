@@ -26,7 +26,7 @@ void write_next(device_array_stream& batches, ArrowArray* out)
   *out             = ArrowArray{};
   auto const batch = batches.next();
   if (batch.is_end()) { return; }
-  // A plain array has no event for its consumer to wait for.
+  // `ArrowArray` has no `sync_event`, so the host waits here.
   batch.array.wait();
   auto array = ArrowDeviceArray{};
   batch.array.to_arrow().move_to(&array);
@@ -77,7 +77,7 @@ class exported_stream {
     delete &of(stream);
   }
 
-  /// Does something and turns what it throws into a code and the last error.
+  /// Runs `work`. Turns an exception into an errno code and the text of `get_last_error`.
   template <typename Work>
   int report(Work work) noexcept
   {

@@ -14,11 +14,11 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Hands out what the test tells it to, and remembers what it has out.
+/// Memory resource that returns the address set by the test and keeps track of live allocations.
 struct scripted_resource {
   void* next{nullptr};
   std::multiset<void*> live{};
-  int strangers{0};  ///< given back without having been handed out
+  int unknown_frees{0};  ///< deallocations of memory that it has not allocated
 
   void* allocate_sync(std::size_t, std::size_t) { return *live.insert(next); }
   void deallocate_sync(void* memory, std::size_t, std::size_t) noexcept
@@ -96,7 +96,7 @@ TEST_F(Adopt, IsReleasedByTheBufferAndNotByItsResource)
   EXPECT_EQ(source.released, 1);
 }
 
-/// What a buffer that grows does, less the copy.
+/// Allocates as a growing buffer does, without the copy.
 TEST_F(Adopt, GetsMoreMemoryFromUpstream)
 {
   auto buffer   = take(16);
@@ -111,7 +111,7 @@ TEST_F(Adopt, GetsMoreMemoryFromUpstream)
   EXPECT_EQ(source.released, 0);
 }
 
-/// Once the producer has freed its memory, upstream may be given the same address.
+/// After the producer has freed its memory, upstream may allocate at the same address.
 TEST_F(Adopt, TellsTheSameAddressFromUpstreamApart)
 {
   auto buffer   = take(16);
@@ -124,7 +124,7 @@ TEST_F(Adopt, TellsTheSameAddressFromUpstreamApart)
   auto* const again = resource.allocate(stream(), 16, 8);
   EXPECT_EQ(again, foreign.data());
   resource.deallocate(stream(), again, 16, 8);
-  EXPECT_TRUE(upstream.live.empty()) << "given back to whom it came from";
+  EXPECT_TRUE(upstream.live.empty()) << "deallocated by the resource that allocated it";
 }
 
 }  // namespace

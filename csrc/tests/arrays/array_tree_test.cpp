@@ -14,7 +14,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Counts how often the last owner of the source goes, which must be once.
+/// Counts how often the owner of the source is destroyed, which must be once.
 class Release : public ::testing::Test {
  protected:
   shape type{struct_of({flat("int32"), list_of(flat("string")), dictionary_of(flat("string"))})};
@@ -106,7 +106,7 @@ TEST_F(Release, OfExportsMadeByManyThreadsAtOnce)
   }
 }
 
-/// A consumer may wrap what it got: whatever stands in place of a child is released with it.
+/// A consumer may replace a child by another struct; releasing the parent releases that one.
 TEST_F(Release, ReachesWhatStandsInPlaceOfAChild)
 {
   auto parent                = export_column().to_arrow();

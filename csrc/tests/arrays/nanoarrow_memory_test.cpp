@@ -15,7 +15,8 @@ namespace {
 std::atomic<std::int64_t> num_live{0};
 thread_local std::int64_t until_failure = -1;  ///< -1: never
 
-/// nanoarrow 0.8 does not look whether it got the memory of an array's pointers to its buffers.
+/// nanoarrow 0.8 does not check the allocation of an array's buffer pointers, so it never fails
+/// here.
 constexpr auto unchecked = std::int64_t{NANOARROW_MAX_FIXED_BUFFERS * sizeof(void*)};
 
 bool must_fail(std::int64_t size)
@@ -23,7 +24,7 @@ bool must_fail(std::int64_t size)
 
 }  // namespace
 
-// What nanoarrow calls for its structs, as libcudf names it, put in by the linker.
+// nanoarrow's allocation functions, under libcudf's names, wrapped with the linker's `--wrap`.
 extern "C" {
 void* __real_cudfArrowMalloc(std::int64_t size);
 void* __real_cudfArrowRealloc(void* memory, std::int64_t size);
@@ -52,7 +53,8 @@ void __wrap_cudfArrowFree(void* memory)
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Makes something as often as it asks for memory, each time with less of it, then with all.
+/// Calls `make` repeatedly: first its first allocation fails, then the second one, and so on, until
+/// all succeed. Fails the test if a failed call leaks.
 template <typename Make>
 void expect_no_loss(std::int64_t at_least, Make make)
 {

@@ -17,7 +17,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Whether nanoarrow releases a struct and all below, as it does those that it makes.
+/// Whether a struct and all its descendants have nanoarrow's release callback.
 template <typename Struct>
 bool is_nanoarrows(Struct const& value, void (*release)(Struct*))
 {
@@ -47,7 +47,7 @@ TEST_P(NanoarrowStructs, AreAllThatLeaves)
   EXPECT_TRUE(is_nanoarrows(*copy_schema(*made.get()).to_arrow().get(), schema->release));
 }
 
-/// Field names aside, which a test's own schemas count otherwise.
+/// The schema made by hand is also the request, as its default field names differ.
 TEST_P(NanoarrowStructs, SayWhatASchemaMadeByHandSays)
 {
   auto const& type   = GetParam();
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          ::testing::ValuesIn(nested_shapes()),
                          [](auto const& each) { return each.param.name; });
 
-/// Exports a table of a column of nulls, which has no buffers, and one of numbers.
+/// Exports a table of a null column, which has no buffers, and an int32 column.
 class Shares : public ::testing::Test {
  protected:
   std::unique_ptr<cudf::column> numbers{make_column(flat("int32"), samples(flat("int32"), 9, 0))};
@@ -153,7 +153,7 @@ TEST(SchemasOfMaps, HaveNanoarrowsNamesAndFlags)
   auto const& entries = *by_hand->children[0];
   check(ArrowSchemaSetType(entries.children[0], NANOARROW_TYPE_STRING));
   check(ArrowSchemaSetType(entries.children[1], NANOARROW_TYPE_INT64));
-  // Without names in the request, they are whoever's who makes the schema.
+  // The request has no names, so the defaults are used.
   auto wanted = unique_schema{};
   check(ArrowSchemaDeepCopy(by_hand.get(), wanted.get()));
   for (auto* level :
@@ -177,7 +177,7 @@ TEST(CopiedSchemas, SayTheSameAndNameEachLevel)
   check(ArrowSchemaAllocateDictionary(&index));
   check(ArrowSchemaInitFromType(index.dictionary, NANOARROW_TYPE_STRING_VIEW));
   index.flags = ARROW_FLAG_DICTIONARY_ORDERED | ARROW_FLAG_MAP_KEYS_SORTED;
-  // No pairs, which is not the same as no metadata.
+  // Metadata of zero pairs, which differs from null metadata.
   check(ArrowSchemaSetMetadata(index.dictionary, "\0\0\0\0"));
   auto const copy = copy_schema(*source.get()).to_arrow();
   EXPECT_TRUE(equal_schemas(*copy.get(), *source.get()));

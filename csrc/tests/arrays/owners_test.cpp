@@ -6,7 +6,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// How the three kinds of struct are told apart here and nowhere else.
+/// The struct with the `release` member: `ArrowDeviceArray` has it in its `array`.
 template <typename Struct>
 auto& base(Struct& value)
 {
@@ -50,7 +50,7 @@ TYPED_TEST(Owner, ReleasesOnceWhenItGoes)
   auto source = this->live();
   {
     auto const owner = unique_struct<TypeParam>{&source};
-    EXPECT_EQ(base(source).release, nullptr) << "the source is spent";
+    EXPECT_EQ(base(source).release, nullptr) << "the source is marked as released";
     EXPECT_FALSE(owner.is_released());
   }
   EXPECT_EQ(this->released, 1);
@@ -107,7 +107,7 @@ TYPED_TEST(Owner, TakesAStructThatWasReleased)
   EXPECT_TRUE(owner.is_released());
 }
 
-/// A callback that forgets to mark the struct as released is called once all the same.
+/// A callback that does not set `release` to null is still called only once.
 TYPED_TEST(Owner, OutlivesACarelessCallback)
 {
   auto source          = this->live();

@@ -12,7 +12,7 @@ namespace {
 device_array export_view(cudf::column_view const& column, bool compact = false)
 { return to_arrow_device(column, nullptr, {.compact = compact}, stream(), host_memory_resource()); }
 
-/// Where a slice begins and ends, in rows of what it is a slice of.
+/// Begin and end of a slice, in rows of the sliced column.
 struct range {
   cudf::size_type begin;
   cudf::size_type end;
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
 std::int64_t width_of(cudf::column_view const& column)
 { return static_cast<std::int64_t>(cudf::size_of(column.type())); }
 
-/// Each buffer of `array` is the column's own, shifted to the row at which the slice begins.
+/// Expects each buffer of `array` to be the column's, advanced to the first row of the slice.
 void expect_shared(cudf::column_view const& column, device_array const& array, std::int64_t begin)
 {
   auto const address = [&](std::size_t i) {
@@ -112,7 +112,7 @@ void expect_shared(cudf::column_view const& column, device_array const& array, s
     EXPECT_EQ(first % 8, 0);
   }
   auto const expect_offsets = [&] {
-    if (array.length() == 0) { return; }  // one zero of its own
+    if (array.length() == 0) { return; }  // has a zero allocated by the export
     auto const offsets = column.child(0);
     EXPECT_EQ(address(1), offsets.head<std::byte>() + first * width_of(offsets));
   };
@@ -177,7 +177,7 @@ TEST(ExportNullCount, OfAPartOfAChildIsUnknown)
   auto const part   = export_view(slice(*column, 8, 100));
   EXPECT_EQ(part.null_count(), 0);
   EXPECT_EQ(part.child(0).null_count(), -1);
-  EXPECT_EQ(part.child(1).null_count(), 0) << "no mask, so nobody need count";
+  EXPECT_EQ(part.child(1).null_count(), 0) << "known, as there is no mask";
   EXPECT_EQ(export_view(*column).child(0).null_count(), 1);
 }
 
@@ -229,7 +229,7 @@ TEST(ExportTable, IsAStructOfSlices)
   auto const values = samples(type, num_rows, 0);
   auto const source = make_column(type, values);
   auto const whole  = source->view();
-  // Columns of a table may begin anywhere, each at its own row.
+  // Columns of a table may have different offsets.
   auto const columns = std::vector<cudf::column_view>{
     slice(whole.child(0), 9, 40), slice(whole.child(1), 16, 47), slice(whole.child(2), 0, 31)};
   auto const array = to_arrow_device(

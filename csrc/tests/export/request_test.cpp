@@ -89,17 +89,17 @@ TEST(Requests, LargeStringsHoldTheSameRows)
   EXPECT_EQ(read_arrow(found.array->array, flat("large_string")), values);
 }
 
-/// Text that offsets find as far away as they like.
+/// A string column of {"a", "bc"} whose 64-bit offsets begin at `far` instead of 0.
 class far_text {
  public:
   explicit far_text(std::int64_t far) : offsets_{far, far + 1, far + 3} {}
 
   [[nodiscard]] cudf::column_view view() const
   {
-    // Where the offsets would count from, if there were as much text.
+    // The address that offset 0 would have; offset `far` is that of `text_`.
     auto const* head =
       reinterpret_cast<char const*>(reinterpret_cast<std::uintptr_t>(text_.data()) - offsets_[0]);
-    // Exactly three, for the address sanitizer.
+    // Exactly three offsets, so that AddressSanitizer detects further reads.
     auto const offsets =
       cudf::column_view{cudf::data_type{cudf::type_id::INT64}, 3, offsets_.data(), nullptr, 0};
     return {cudf::data_type{cudf::type_id::STRING}, 2, head, nullptr, 0, 0, {offsets}};
@@ -208,7 +208,7 @@ value bytes(int size, int first)
   return {items};
 }
 
-/// Lists of bytes as the only field of structs, the fourth of which is null.
+/// A struct column whose only field is binary and whose row 3 is null.
 std::unique_ptr<cudf::column> structs_of(rows const& lists)
 {
   auto structs  = rows(lists.size(), number(0));
@@ -287,7 +287,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Requests, BytesNeedOffsetsForAllRowsOfASlice)
 {
   auto const element = integers(cudf::type_id::UINT8, std::vector<std::uint8_t>{1, 2, 3, 4});
-  auto const values  = std::vector<std::int32_t>{0, 1, 2, 3, 4};  // the last one is not theirs
+  auto const values =
+    std::vector<std::int32_t>{0, 1, 2, 3, 4};  // the column has only the first four
   auto const offsets =
     cudf::column_view{cudf::data_type{cudf::type_id::INT32}, 4, values.data(), nullptr, 0};
   auto const type    = cudf::data_type{cudf::type_id::LIST};
@@ -354,7 +355,7 @@ TEST(Origin, IsForgottenWhereTheTypeIsAnother)
   EXPECT_EQ(extension_name.data, nullptr);
 }
 
-/// Exports a column by a schema that was made for another one.
+/// Expects an export to fail whose schema was made for a column of type `made_for`.
 void export_by_schema_of(shape const& made_for, char const* requested, shape const& type)
 {
   auto const other  = make_column(made_for, samples(made_for, 4, 0));

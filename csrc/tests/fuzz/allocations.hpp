@@ -6,13 +6,13 @@
 namespace cudf_arrow_bridge::fuzz {
 
 /**
- * @brief What was asked of the heap while it was looked at, and how to make it refuse.
+ * @brief Counts heap allocations while it is on, and makes one fail on request.
  *
- * Replaces `operator new`; under the address sanitizer all of malloc counts.
+ * Counts calls of the replaced `operator new`; with AddressSanitizer, all of malloc.
  */
 struct allocation_meter {
   bool is_on{false};
-  std::int64_t num_live{0};  ///< blocks, less those that were freed
+  std::int64_t num_live{0};  ///< blocks allocated and not freed
   std::int64_t bytes_live{0};
   std::int64_t bytes_peak{0};
   std::int64_t news_until_failure{-1};  ///< calls of `operator new` before one throws; -1: never
@@ -31,7 +31,7 @@ struct allocation_meter {
   }
 };
 
-/// The one of this process, whose only thread is the fuzzer's.
+/// The process's meter. Not synchronized, as the fuzzer has one thread.
 allocation_meter& heap();
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// libcudf's `column::release` allocates although it is `noexcept`: a heap that refuses then ends
-/// the process, whoever calls it. So meanwhile ours does not.
+/// Replaces `cudf::column::release`, which allocates although it is `noexcept`, so that a failed
+/// allocation ends the process. Failures are switched off during the call.
 #include "fuzz/allocations.hpp"
 
 #include <cudf/column/column.hpp>

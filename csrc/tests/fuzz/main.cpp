@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Imports structs that hostile producers could hand over. See README.md.
+/// Fuzzer of imports, exports, streams and tensors. See README.md.
 #include "fuzz/allocations.hpp"
 #include "fuzz/report.hpp"
 #include "fuzz/structs/mutate.hpp"
@@ -26,7 +26,7 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-/// Of what comes of one seed, 32 mutations in all.
+/// How many of a seed's 32 mutations are of which kind.
 struct share {
   subject kind;
   int mutations;
@@ -62,7 +62,7 @@ bool is_supported(tree& target)
   });
 }
 
-/// What a producer may say must arrive as it was said.
+/// Imports a valid tree, which must succeed with equal values unless a type is unsupported.
 outcome import_valid(tree& target)
 {
   auto how = trial{.is_valid = true};
@@ -98,7 +98,7 @@ outcome try_mutated(tree& target, subject kind)
   }
 }
 
-/// All that follows from one seed, at most `limit` mutations.
+/// Runs one seed: its valid tree and at most `limit` mutations.
 void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
 {
   auto target = tree{seed};
@@ -126,13 +126,13 @@ void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
   }
 }
 
-/// What is allocated once and for good must not fall into a trial, which would count it as lost.
+/// Makes allocations that last until exit in advance, as a trial would count them as leaks.
 void allocate_for_good()
 {
   (void)has_gpu();
   (void)std::strerror(-1);
-  // The C library lists the destructors of static objects in blocks of 32: begins a block, which
-  // has room for all of ours.
+  // glibc stores atexit handlers in blocks of 32: registers handlers until a new block is
+  // allocated, which has room for all static objects of the trials.
   heap().start(-1);
   for (auto i = 0; i < 32 && heap().num_live == 0; ++i) {
     std::atexit([] {});

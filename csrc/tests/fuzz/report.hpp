@@ -10,15 +10,15 @@
 
 namespace cudf_arrow_bridge::fuzz {
 
-/// What a trial was of.
+/// What a trial imports or exports.
 enum class subject : std::int8_t { valid, array, request, stream, tensor };
 
 constexpr int num_subjects = 5;
 
-/// How far a run has come, for people, and for finding the case again that broke it.
+/// Progress of a run: counts for the summary, and seed and mutation for replaying a finding.
 class statistics {
  public:
-  /// @param seconds When the run is over; 0: not before its mutations are done
+  /// @param seconds Time limit of the run; 0: none
   statistics(std::uint64_t first_seed, double seconds);
 
   void begin_seed(std::uint64_t seed, tree const& target)
@@ -53,7 +53,7 @@ class statistics {
   /// The structs that are being imported.
   void print_tree() const;
 
-  /// How to see the trial again that is under way. Uses no memory but the stack's.
+  /// Prints how to replay the current trial. Allocates nothing, for use in signal handlers.
   void print_replay() const noexcept;
 
  private:
@@ -72,7 +72,7 @@ class statistics {
   std::array<std::array<std::int64_t, num_subjects>, num_outcomes> counts_{};
 };
 
-/// Has crashes, sanitizers' findings and trials that do not end say how to replay them.
+/// Installs handlers that print how to replay crashes, sanitizer reports and hangs.
 void report_crashes(statistics const& counts);
 
 }  // namespace cudf_arrow_bridge::fuzz

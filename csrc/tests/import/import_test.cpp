@@ -29,7 +29,7 @@ imported_table import_table(shape const& type, unique_device_array& array)
     *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource()));
 }
 
-/// Paddings of the top level and of those below.
+/// Rows before and after the slice, at the top level and at the levels below.
 struct slice_case {
   padding top;
   padding below;
@@ -86,7 +86,7 @@ class Import : public ::testing::TestWithParam<import_case> {
     tracked source{produce(type, values, slices_of(slices, count_nulls))};
     {
       auto options = import_options{};
-      // What is right passes every check.
+      // Valid arrays pass full validation.
       options.validate  = count_nulls ? validation::full : validation::minimal;
       auto const column = import_array(type, source.array, options);
       EXPECT_TRUE(source.array.is_released());
@@ -133,7 +133,7 @@ TEST(ImportOfASlice, LooksUpNothingForTheRowsBefore)
       if (mask != nullptr) { mask[0] |= 7; }
       if (level->n_children == 0) { break; }
     }
-    // Views of buffers that are not there.
+    // The views before the slice refer to buffers that do not exist.
     auto* view = static_cast<std::int32_t*>(const_cast<void*>(level->buffers[1]));
     std::fill_n(view, 3 * 4, 100);
     expect_rows(import_array(type, source.array).view(), type, values);
@@ -152,11 +152,11 @@ TEST(ImportAddresses, OfASliceAreTheProducersShifted)
     auto const values = samples(type, 40, 30);
     tracked source{produce(type, values, slices_of({{before, 2}, {}}, false))};
     auto const from = source.array->array;
-    // The children hold values where the struct is null.
+    // Not sanitized: children have values where the struct is null, so sanitizing would copy.
     auto const column = import_array(type, source.array, {.sanitize = false});
     auto const view   = column.view();
-    // Rows before the word of the mask are left out, if strings and lists still have one before
-    // them.
+    // Kept are the leading rows from the start of the mask's word, and at least one for the offsets
+    // of strings and lists.
     auto const first = before - kept;
     EXPECT_EQ(view.offset(), kept);
     EXPECT_EQ(bytes_of(view.null_mask()), bytes_of(from.buffers[0]) + first / 8);
@@ -210,7 +210,7 @@ TEST(ImportAddresses, AMaskWithoutNullsIsLeftOut)
   EXPECT_EQ(view.null_count(), 0);
 }
 
-TEST(ImportAddresses, ACrookedMaskOfAChildIsCopiedAlone)
+TEST(ImportAddresses, AMisalignedMaskOfAChildIsCopiedAlone)
 {
   auto const type = struct_of({flat("int64")});
   tracked source{produce(type, samples(type, 40, 30), slices_of({{1, 0}, {5, 0}}, true))};
@@ -222,7 +222,7 @@ TEST(ImportAddresses, ACrookedMaskOfAChildIsCopiedAlone)
   EXPECT_TRUE(mask < bytes_of(from.buffers[0]) || mask > bytes_of(from.buffers[0]) + 8);
 }
 
-/// An array over bytes that stand `shift` bytes after an aligned address.
+/// An array whose buffers begin the given number of bytes after an aligned address.
 struct crooked_array {
   std::vector<std::uint64_t> memory;
   std::array<void const*, 2> buffers{};
@@ -491,14 +491,14 @@ TEST(BorrowTable, MakesNoColumnsOfFlatValuesAndStrings)
   for (auto const i : {0U, 1U, 3U}) { EXPECT_EQ(borrowed[i].imported.storage, nullptr); }
   EXPECT_NE(borrowed[2].imported.storage, nullptr);
 
-  // Whoever goes last, the borrowed or the imported.
+  // The producer is released with the last of owner and imported column.
   table.owner.reset();
   EXPECT_EQ(source.released, 0);
   table.columns[2].imported.storage.reset();
   EXPECT_EQ(source.released, 1);
 }
 
-TEST(BorrowTable, LeavesToImportsNullStringsThatAreNotEmpty)
+TEST(BorrowTable, ImportsNullStringsThatAreNotEmpty)
 {
   auto const type = struct_of({flat("string")});
   auto const null = value{rows{value{}}};
@@ -525,7 +525,7 @@ TEST(BorrowTable, LeavesToImportsNullStringsThatAreNotEmpty)
   }
 }
 
-TEST(BorrowTable, LeavesToImportsWhatStandsCrooked)
+TEST(BorrowTable, ImportsMisalignedBuffers)
 {
   auto const type   = struct_of({flat("int64"), flat("string")});
   auto const values = random_rows(type, 3, 0);

@@ -34,7 +34,7 @@ class RoundTrip : public ::testing::TestWithParam<unsigned> {
   shape type{sample_shape(random, 3)};
   int null_percent{below(random, 2) * below(random, 101)};
 
-  /// At most `size` rows out of the middle of that many.
+  /// Begin and end of a random slice of `size` rows.
   std::pair<cudf::size_type, cudf::size_type> random_slice(cudf::size_type size)
   {
     auto const begin = below(random, size + 1);
@@ -62,7 +62,7 @@ TEST_P(RoundTrip, FromLibcudf)
   auto const back = import_array(array, *schema.get());
   EXPECT_EQ(back.view().type(), view.type());
   expect_rows(back.view(), type, part);
-  // What was imported is a column like others: it can be sliced and leave again.
+  // An imported column can be sliced and exported again.
   auto const [first, last] = random_slice(back.size);
   auto const again         = export_view(slice(back.view(), first, last));
   EXPECT_EQ(read_arrow(again->array, type),
@@ -89,7 +89,7 @@ TEST_P(RoundTrip, FromAProducer)
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RoundTrip, ::testing::Range(0U, 400U));
 
-// -- who holds the producer ----------------------------------------------------------------------
+// -- lifetime of the producer ---------------------------------------------------------------------
 
 TEST(ProducerLifetime, LastsAsLongAsAnyBufferTakenOutOfTheColumn)
 {

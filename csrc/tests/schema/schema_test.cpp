@@ -37,7 +37,7 @@ class Schema : public ::testing::TestWithParam<shape> {};
 TEST_P(Schema, HasTheTypesFormatAtEachLevel)
 {
   auto const& type = GetParam();
-  // One row, for an empty column of strings does not say how wide its offsets are.
+  // Not empty: an empty string column need not have offsets, whose width decides the type.
   auto const column = make_column(type, samples(type, 20, 0));
   auto const schema = to_arrow_schema(*column, {});
   expect_same_formats(*schema.get(), type);

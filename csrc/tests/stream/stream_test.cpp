@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto num_rows = 25;
 
-/// A column of the host as a source of slices.
+/// A host column, and a batch source of its slices.
 struct sliced {
   explicit sliced(shape const& type, cudf::size_type max_rows, std::size_t size = num_rows)
     : values{samples(type, size, 30)},
@@ -35,7 +35,7 @@ struct sliced {
 device_array_stream stream_of(shape const& type, cudf::size_type max_rows)
 { return device_array_stream{sliced{type, max_rows}.source}; }
 
-/// A source of as many batches as asked for, then an exception.
+/// A source that throws at batch `position`.
 template <typename Error>
 class failing : public batch_source {
  public:
@@ -285,7 +285,7 @@ TEST(Streams, MayBeCalledFromAnyThreadInTurn)
   std::thread{[&] { stream.reset(); }}.join();
 }
 
-/// A stream by somebody else: gives arrays, then a code.
+/// A producer's stream: `batches` arrays, then the end of the stream or the error `code`.
 struct foreign_stream {
   int batches{0};
   int code{0};
@@ -326,7 +326,7 @@ struct foreign_stream {
       return 0;
     }
     *out = ArrowArray{};
-    // A producer that fails may leave anything there.
+    // A failed call may leave garbage in the struct, which must not be released.
     if (code != 0) {
       out->release = [](ArrowArray*) { FAIL(); };
     }
@@ -391,7 +391,34 @@ TEST(StreamReaders, TellTheProducersError)
   }
 }
 
-TEST(StreamReaders, TellThatThereIsNoSchema)
+template <typename Call>
+std::string message_of(Call call)
+{
+  try {
+    call();
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StreamReaders, TellWhyThereIsNoSchema)
+{
+  auto ended        = foreign_stream{};
+  auto ended_stream = ended.make();
+  auto ended_reader = array_stream_reader{&ended_stream};
+  EXPECT_TRUE(ended_reader.next().is_released());
+  EXPECT_EQ(message_of([&] { (void)ended_reader.schema(); }),
+            "a stream that was released already found");
+  auto without              = foreign_stream{};
+  auto without_stream       = without.make();
+  without_stream.get_schema = [](ArrowArrayStream*, ArrowSchema*) { return 0; };
+  auto without_reader       = array_stream_reader{&without_stream};
+  EXPECT_EQ(message_of([&] { (void)without_reader.schema(); }),
+            "a stream that gives no schema found");
+}
+
+TEST(StreamReaders, TellTheErrorOfASchema)
 {
   auto source = foreign_stream{.batches = 1, .schema_code = EIO};
   auto stream = source.make();

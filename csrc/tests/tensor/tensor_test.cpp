@@ -22,7 +22,8 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A DLPack tensor of exactly the memory that it says, for the address sanitizer.
+/// A DLPack tensor with exactly the memory it needs, so that AddressSanitizer detects further
+/// reads.
 struct lent_tensor {
   explicit lent_tensor(std::vector<std::int64_t> extents,
                        std::vector<std::int64_t> steps,
@@ -165,7 +166,7 @@ TEST(tensor, elements_stand_at_addresses)
   for (auto const step : {far, -far}) {
     auto absurd                         = lent_tensor{{1, 2}, {1, step}, {1}};
     absurd.managed.dl_tensor.dtype.bits = 64;
-    // Towards either end of all addresses, one after the other is none.
+    // The second element is 2^61 - 8 bytes away, beyond the end or the start of the address space.
     absurd.managed.dl_tensor.byte_offset = step > 0 ? ~std::uint64_t{0} << 60 : 0;
     EXPECT_THROW((void)import_tensor(absurd), std::invalid_argument);
   }

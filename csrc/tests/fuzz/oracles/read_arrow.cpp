@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t most_rows  = std::int64_t{1} << 15;
 constexpr std::size_t most_output = std::size_t{1} << 20;
 
-/// Reads rows of nanoarrow's views. What it returns tells whether all was within bounds.
+/// Reads rows of a nanoarrow view. Functions return false for rows out of bounds.
 class reader {
  public:
   explicit reader(std::string& result) : result_{result}, out_{result} {}
@@ -23,7 +23,7 @@ class reader {
   {
     if (i < 0 || i >= view.length || result_.size() > most_output) { return false; }
     if (view.storage_type == NANOARROW_TYPE_RUN_END_ENCODED) { return run(view, i); }
-    // A count of no nulls is the producer's word, whatever the mask says.
+    // A stated null count of 0 takes precedence over the mask.
     if (view.storage_type == NANOARROW_TYPE_NA ||
         (view.null_count != 0 && ArrowArrayViewIsNull(&view, i) != 0)) {
       out_.null();
@@ -132,7 +132,7 @@ class reader {
   value_writer out_;
 };
 
-/// Of no runs, nanoarrow looks at the one before the first.
+/// Arrays without runs are not read: nanoarrow's validation reads run -1 of them.
 bool has_no_runs(ArrowArrayView const& view)
 {
   if (view.storage_type == NANOARROW_TYPE_RUN_END_ENCODED && view.children[0]->length == 0) {

@@ -35,7 +35,7 @@ __int128_t load_integer(cudf::column_view const& column, std::int64_t index)
   }
 }
 
-/// Rows are counted from the head of the buffers, as libcudf's children want them.
+/// `row` is counted from the head of the buffers: it is also the row of a struct's children.
 void read_row(cudf::column_view const& column, std::int64_t row, value_writer& out)
 {
   if (column.type().id() == cudf::type_id::EMPTY) { return out.null(); }

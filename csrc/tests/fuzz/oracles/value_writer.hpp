@@ -25,11 +25,11 @@ class value_writer {
 
   void real(double value)
   {
-    // Conversions keep what a NaN is, not which.
+    // All NaNs are equal: conversions may change their payload.
     number(std::isnan(value) ? -1 : std::bit_cast<std::int64_t>(value));
   }
 
-  /// IEEE 754's 16 bits; nanoarrow 0.9 reads subnormal ones as others.
+  /// IEEE 754 binary16, decoded here because nanoarrow 0.9 decodes subnormals wrongly.
   void half(std::uint16_t value)
   {
     auto const sign     = (value & 0x8000) == 0 ? 1.0 : -1.0;

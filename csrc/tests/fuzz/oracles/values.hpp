@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Values of both sides in one form that can be compared: a string of tagged items.
+/// Values of Arrow arrays and of columns as strings of tagged items, for comparison.
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
@@ -12,10 +12,10 @@
 namespace cudf_arrow_bridge::fuzz {
 
 /**
- * @brief Reads an array as nanoarrow does, once it has been validated in full.
+ * @brief Validates an array in full and reads it, both with nanoarrow.
  *
  * @param begin First row, counted without the array's own offset
- * @return Whether the array's contents make sense and are few enough
+ * @return Whether the array is valid and small enough to be read
  */
 [[nodiscard]] bool read_arrow(ArrowSchema const& schema,
                               ArrowArray const& array,

@@ -7,8 +7,8 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-/// Bytes that a trial may take for each level, its name apart, and for each byte that the array
-/// has.
+/// Bytes that a trial may allocate for each level (besides its name) and for each byte of the
+/// array.
 constexpr std::int64_t bytes_per_level = 1024;
 constexpr std::int64_t bytes_per_byte  = 64;
 constexpr std::int64_t most_name       = 5000;
@@ -53,7 +53,7 @@ void check_message(char const* message)
 void check_peak(tree const& target, std::int64_t peak)
 {
   auto const bytes = static_cast<std::int64_t>(target.pool.num_bytes());
-  // Many levels may be one struct, whose name a copy of the schema has as often.
+  // Many levels may share one struct; a copy of the schema repeats its name for each of them.
   auto const per_level = bytes_per_level + std::min(bytes, most_name);
   if (peak > (std::int64_t{1} << 20) + bytes * bytes_per_byte + target.num_levels * per_level) {
     throw finding{std::to_string(peak) + " bytes allocated for an array of " +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// How a trial may end, and what is never an end.
+/// Permitted outcomes of a trial, and checks whose failure is a finding.
 #pragma once
 
 #include "fuzz/allocations.hpp"
@@ -19,36 +19,36 @@ namespace cudf_arrow_bridge::fuzz {
 
 enum class outcome : std::int8_t {
   equal,     ///< done, with the values that are expected
-  imported,  ///< done; no oracle takes the same, or its contents lead astray
+  imported,  ///< done; values not compared, as the oracle cannot read the array
   refused_type,
   refused_value,
   refused_size,
   refused_by_producer,  ///< a stream that reports an error
   out_of_memory,
-  not_provided  ///< not tried: it would claim more memory than there is
+  not_provided  ///< not tried: would need more memory than `provide` allocates
 };
 
 constexpr int num_outcomes = 8;
 
-/// Something that must never be; its message says what.
+/// Thrown if the fuzzer finds an error.
 struct finding {
   std::string what;
 };
 
-/// @return What the last trial that was refused said
+/// @return The error message of the last trial that was refused
 [[nodiscard]] std::string const& last_refusal();
 
 /// Remembers a refusal. Throws a finding if it is empty or not UTF-8.
 void check_message(char const* message);
 
-/// Throws a finding if more was asked of the heap than the memory and levels of a tree explain.
+/// Throws a finding if the peak exceeds a bound computed from the tree's bytes and levels.
 void check_peak(tree const& target, std::int64_t peak);
 
-/// Stops looking at the heap; throws a finding if any of what was asked for is left.
+/// Stops the meter; throws a finding if memory was leaked.
 void check_nothing_is_left();
 
 /**
- * @brief Does something and tells how it ended, while the heap is looked at.
+ * @brief Runs a trial and maps its exception, if any, to an outcome.
  *
  * @throws finding for exceptions that are not documented
  *
@@ -79,7 +79,7 @@ outcome judge(bool may_run_out, Body const& body)
   }
 }
 
-/// For what a trial does beside what is tried: neither counted nor refused.
+/// While alive, allocations are neither counted nor made to fail: for work of the fuzzer itself.
 class uncounted {
  public:
   uncounted() { heap().is_on = false; }

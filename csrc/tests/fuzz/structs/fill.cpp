@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int64_t most_rows  = std::int64_t{1} << 14;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 18;
-constexpr std::int64_t far_bytes  = std::int64_t{1} << 44;  ///< less than where the heap begins
+constexpr std::int64_t far_bytes  = std::int64_t{1} << 44;  ///< less than any heap address
 
-/// Rows that get memory: all up to the last, or, where they begin far behind, the last ones.
+/// Rows that get memory: from row 0 on, or, for a large offset, from shortly before the offset.
 struct row_span {
   std::int64_t first;
   std::int64_t end;
@@ -37,7 +37,7 @@ struct row_span {
 void put(std::byte* memory, std::int64_t index, std::int64_t width, std::int64_t value)
 { std::memcpy(memory + index * width, &value, static_cast<std::size_t>(width)); }
 
-/// The buffers of one array, written in the layout's order.
+/// Fills the buffers of one array.
 class filler {
  public:
   filler(tree& target, ArrowArray& array, row_span const& rows)
@@ -75,7 +75,7 @@ class filler {
   }
 
  private:
-  /// Memory of one buffer for all rows and `more`; none where the struct says that there is none.
+  /// Allocates a buffer for all rows and `more`; none if the array's pointer is null.
   std::span<std::byte> rows(std::size_t slot,
                             content kind,
                             std::int64_t row_bits,
@@ -127,7 +127,7 @@ class filler {
     }
   }
 
-  /// Text of the length that is asked for, valid UTF-8 at each step.
+  /// Writes `size` bytes of valid UTF-8.
   void fill_text(std::byte* memory, std::int64_t size)
   {
     static constexpr std::string_view two_bytes = "\xc3\xa9";
@@ -226,7 +226,7 @@ class filler {
         put(view, 3, 4, offset);
       }
     }
-    // Texts overlap: the prefixes of views are right only once all are written.
+    // Long strings overlap, so the views' prefixes are set after all strings have been written.
     for (std::int64_t i = 0; i < rows_.size() && !views.empty(); ++i) {
       auto* view = views.data() + i * 16;
       std::int32_t parts[4];

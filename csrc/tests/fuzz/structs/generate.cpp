@@ -18,9 +18,9 @@ constexpr auto offsets_worth_trying =
 constexpr auto index_formats = std::to_array<char const*>({"c", "C", "s", "S", "i", "I", "l", "L"});
 constexpr auto run_end_formats = std::to_array<char const*>({"s", "i", "l"});
 
-constexpr std::int64_t most_levels = std::int64_t{1} << 20;  ///< that an import takes
+constexpr std::int64_t most_levels = std::int64_t{1} << 20;  ///< that an import accepts
 
-/// What a level must be like to be of use to the level above.
+/// Requirements of the parent level.
 struct demand {
   std::int64_t num_rows{0};  ///< at least
   bool nullable{true};
@@ -156,7 +156,7 @@ class generator {
     return made;
   }
 
-  /// The struct of keys and values that a map's child is.
+  /// A map's child: a struct of keys and values.
   node& make_entries(std::int64_t length, int depth)
   {
     auto& made         = target_.add_node();
@@ -181,7 +181,7 @@ class generator {
     return made;
   }
 
-  /// Buffers, and the number of nulls that they turn out to mark.
+  /// Allocates and fills the buffers and sets the null count.
   void finish(node& made, format_info const& format, bool nullable)
   {
     auto const num_views = format.kind == layout::view ? random_.below(4) : 0;
@@ -223,7 +223,7 @@ void generate(tree& target)
   auto const length = target.random.percent(10) ? 0 : 1 + target.random.below(40);
   (void)generator{target}.make({length, true, static_cast<int>(target.random.below(4))});
   target.num_levels = std::ssize(target.nodes);
-  // For whoever wants to put something between two nodes.
+  // A spare level, for mutations that insert one.
   target.spare                = &target.add_node();
   target.spare->schema.format = target.pool.text("n");
 }
@@ -241,10 +241,10 @@ void generate_extreme(tree& target)
     target.link(made);
     return made;
   };
-  // Each level holds the next one several times: few nodes to store, a great many to walk.
+  // Each level has the next one as a child `width` times: few nodes, exponentially many levels.
   auto const kind  = random.below(100);
   auto const width = kind == 0 ? 2 : kind < 50 ? 1 : 1 + random.below(2000);
-  // Either few enough to be imported, or more than are walked through.
+  // Fewer than 2^12 levels, which can be imported, or 2^20 and more, which are refused.
   auto const doubled = random.percent(90) ? random.below(12) : 20 + random.below(60);
   auto const depth   = kind == 0 ? doubled : kind < 50 ? 50 + random.below(30) : 1;
   for (std::int64_t i = 0; i < depth; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the Arrow columnar format says of memory, written down without a look at the core.
+/// Buffer layouts of Arrow formats, implemented independently of the core.
 #pragma once
 
 #include "fuzz/structs/random.hpp"
@@ -24,27 +24,27 @@ enum class layout : std::int8_t {
   list_view,   ///< validity, offsets, sizes; one child
   fixed_list,  ///< validity; one child
   structure,   ///< validity; any number of children
-  union_,      ///< type ids, of dense ones offsets; any number of children
+  union_,      ///< type ids, if dense also offsets; any number of children
   run_end      ///< no buffer; two children
 };
 
 /// The layout that a format string stands for.
 struct format_info {
   layout kind{layout::unknown};
-  std::int64_t row_bits{0};   ///< of values, offsets, views, or bits
+  std::int64_t row_bits{0};   ///< of a value, offset or view
   std::int64_t list_size{0};  ///< of fixed-size lists
   bool is_utf8{false};        ///< whether the bytes are text
   bool is_dense{false};       ///< of unions
   bool is_integer{false};     ///< whether it may be a dictionary's index
 };
 
-/// @return How many buffers an array has; those of views at least
+/// @return How many buffers an array has; for views, the minimum
 [[nodiscard]] std::int64_t num_buffers(format_info const& format);
 
-/// Parses leniently: what is no format at all is `unknown`.
+/// Parses a format; invalid ones are `layout::unknown`.
 [[nodiscard]] format_info parse_format(char const* format);
 
-/// A format string of a row of the type table, its parameters drawn.
+/// A format string for a row of the type table, with random parameters.
 [[nodiscard]] std::string format_of(type_row const& row,
                                     std::int64_t num_children,
                                     random_source& random);

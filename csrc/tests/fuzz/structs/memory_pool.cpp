@@ -21,7 +21,7 @@ std::byte* memory_pool::rows(content kind,
   auto const size  = static_cast<std::size_t>(end - first);
   auto* memory     = static_cast<std::byte*>(std::malloc(size));
   if (memory == nullptr) { throw std::bad_alloc{}; }
-  // Through integers: no pointer may point where it would stand.
+  // Computed with integers, as row 0 may lie outside the allocation.
   *address = reinterpret_cast<void const*>(  // NOLINT(performance-no-int-to-ptr)
     reinterpret_cast<std::uintptr_t>(memory) - static_cast<std::uintptr_t>(first));
   order_.push_back(*address);

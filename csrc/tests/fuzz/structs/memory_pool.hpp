@@ -10,11 +10,11 @@
 
 namespace cudf_arrow_bridge::fuzz {
 
-/// What a buffer holds, as far as its contents must make sense.
+/// Kind of a buffer's contents, and what makes them valid.
 enum class content : std::int8_t {
   text,        ///< strings of schemas, metadata
   bits,        ///< validity or bools
-  values,      ///< any bytes will do
+  values,      ///< any bytes are valid
   offsets,     ///< ascending, within the child or the data behind them
   bytes,       ///< what offsets point into
   list_views,  ///< offsets or sizes of list views
@@ -24,7 +24,7 @@ enum class content : std::int8_t {
   run_ends,    ///< ascending, up to the length of the parent
 };
 
-/// A buffer, and which rows of which kind it has memory for.
+/// A buffer, and the rows that it has memory for.
 struct block {
   std::byte* memory;
   std::size_t size;
@@ -35,10 +35,9 @@ struct block {
 };
 
 /**
- * @brief Memory of one case, each block of exactly the size that was asked for.
+ * @brief Memory of one tree, each block of exactly the requested size.
  *
- * So the address sanitizer sees whoever reads a byte more. `conceal` makes it see whoever reads at
- * all.
+ * So AddressSanitizer detects reads beyond a block. After `conceal` it detects any access.
  */
 class memory_pool {
  public:
@@ -47,7 +46,8 @@ class memory_pool {
   memory_pool& operator=(memory_pool const&) = delete;
   ~memory_pool() { truncate(0); }
 
-  /// Memory that the rows from `first_row` on have, addressed as if there were rows before it.
+  /// Allocates memory for rows `first_row` to `end_row`. `address` is set to where row 0 would be,
+  /// so that a buffer for rows 1'000'000 to 1'000'010 needs memory for 10 rows only.
   std::byte* rows(content kind,
                   std::int64_t row_bits,
                   std::int64_t first_row,
@@ -56,12 +56,12 @@ class memory_pool {
 
   std::byte* allocate(content kind, std::size_t size);
 
-  /// Makes an address within a block known as holding what another block does.
+  /// Registers an address within a block, with the rows and kind of another block.
   void const* add_alias(std::byte const* address, block const& like);
 
   char const* text(std::string_view text);
 
-  /// @return Null for an address that is no block's
+  /// @return Null if no block is registered for the address
   [[nodiscard]] block const* find(void const* address) const;
 
   [[nodiscard]] std::size_t size() const { return order_.size(); }
@@ -71,7 +71,7 @@ class memory_pool {
   /// Frees all blocks but the first `size`.
   void truncate(std::size_t size);
 
-  /// Of texts, which are schemas', whoever releases an array reads on.
+  /// Poisons all blocks but those of schemas, which may be read after the array's release.
   void conceal() const;
   void reveal() const;
 
@@ -81,7 +81,7 @@ class memory_pool {
   std::size_t num_bytes_{0};
 };
 
-/// Makes the address sanitizer report any access to an object, or no longer.
+/// Poisons memory for AddressSanitizer, or ends that.
 void conceal(void const* memory, std::size_t size);
 void reveal(void const* memory, std::size_t size);
 

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Wraps around: there is no telling what was there before.
+/// Sum that wraps around: mutated numbers may overflow.
 std::int64_t sum(std::int64_t a, std::int64_t b)
 { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
 
@@ -93,7 +93,7 @@ class mutator {
 
   void change_offset() { node_.array.offset = number_near(node_.array.offset); }
 
-  /// What any producer may do.
+  /// Slices the array, which keeps it valid.
   void slice()
   {
     auto& array      = node_.array;
@@ -163,7 +163,7 @@ class mutator {
     }
   }
 
-  /// Puts one node in place of another one's child, for the schema, the array or both.
+  /// Replaces a child of the node: of its schema, its array or both.
   void put_child(node& child)
   {
     if (node_.arrays.empty()) { return; }
@@ -207,8 +207,8 @@ class mutator {
   }
 
   /**
-   * Pairs whose sizes are negative, or the number of them is. A size that is too large claims
-   * memory that nobody can see to be missing.
+   * Metadata with a negative count or size. Too large ones are not tried, as no importer can detect
+   * them: metadata has no total size.
    */
   void change_metadata()
   {
@@ -245,13 +245,13 @@ class mutator {
     switch (random_.below(4)) {
       case 0: device_.device_type = random_.pick(types); break;
       case 1: device_.device_id = number_near(0); break;
-      // CPU memory has no event: nobody may follow what is found there.
+      // CPU memory has no event, so this pointer must not be followed.
       case 2: device_.sync_event = &device_; break;
       default: std::fill(std::begin(device_.reserved), std::end(device_.reserved), number_near(0));
     }
   }
 
-  /// Buffers may be anywhere, though Arrow recommends otherwise.
+  /// Moves buffers to misaligned addresses, which the specification allows.
   void misalign()
   {
     for (auto& address : node_.buffers) {
@@ -265,7 +265,7 @@ class mutator {
     }
   }
 
-  /// One number of those that refer to something else, in a copy of its buffer.
+  /// Overwrites one number, such as an offset or index, in a copy of its buffer.
   void spoil_contents()
   {
     if (node_.buffers.empty()) { return; }
@@ -277,7 +277,7 @@ class mutator {
         kept.kind == content::view_sizes) {
       return;
     }
-    // Of texts and masks a byte.
+    // One byte of text and masks.
     auto const width = std::clamp<std::int64_t>(kept.row_bits / 8, 1, 8);
     auto* memory =
       target_.pool.rows(kept.kind, kept.row_bits, kept.first_row, kept.end_row, &address);
@@ -285,7 +285,7 @@ class mutator {
     auto const count = static_cast<std::int64_t>(kept.size) / width;
     auto value       = number_near(random_.below(70));
     if (kept.kind == content::offsets && node_.arrays.empty()) {
-      // What lies behind the last offset of strings, nobody can tell.
+      // Not beyond the last offset: no importer can detect that, as the data has no stated size.
       auto last = std::int64_t{0};
       std::memcpy(&last, kept.memory + (count - 1) * width, static_cast<std::size_t>(width));
       value = random_.below(last + 4) - 3;

@@ -8,16 +8,16 @@
 namespace cudf_arrow_bridge::fuzz {
 
 /**
- * @brief Changes one thing, at random, of what a producer says: mostly for the worse.
+ * @brief Makes one random change to a tree or its device struct, which mostly invalidates it.
  *
- * Contents of buffers are changed only where they refer to something whose size is known.
+ * Buffer contents are changed only where validation can detect it.
  *
  * @param target Tree to change, which `tree::restore` undoes
- * @param device What the device struct says besides the array
+ * @param device The device struct, whose array is not looked at
  */
 void mutate(tree& target, ArrowDeviceArray& device);
 
-/// Likewise, of what the schema says; arrays may change as well, if nobody looks at them any more.
+/// Makes one random change to the schema. It may change arrays too, so they must not be used after.
 void mutate_schema(tree& target);
 
 }  // namespace cudf_arrow_bridge::fuzz

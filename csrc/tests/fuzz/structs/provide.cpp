@@ -11,11 +11,12 @@ namespace {
 
 constexpr int deepest_walk             = 80;
 constexpr std::int64_t most_converted  = std::int64_t{1} << 14;
-constexpr std::int64_t nearest_refused = std::int64_t{1} << 24;  ///< more children no import takes
+constexpr std::int64_t nearest_refused = std::int64_t{1}
+                                         << 24;  ///< children that every import refuses
 constexpr std::int64_t max_rows        = std::numeric_limits<cudf::size_type>::max();
 constexpr std::int64_t max_end         = std::numeric_limits<std::int64_t>::max() / 32;
 
-/// Walks schema and array side by side, as far as they agree.
+/// Walks schema and array in parallel, as far as they agree, and fills missing buffers.
 class provider {
  public:
   explicit provider(tree& target) : target_{target} {}
@@ -71,8 +72,8 @@ class provider {
     }
     if (array.n_buffers > std::ssize(node::of(&array).buffers)) { return false; }
     if (has_all(format, array)) { return true; }
-    // Of no rows the core needs no memory, wherever they begin, but for the sizes of the buffers
-    // behind views. nanoarrow looks there all the same.
+    // For empty arrays the core reads no buffers, except for the sizes of a view array's data
+    // buffers. nanoarrow reads them, so it cannot be the oracle.
     if (array.length == 0 && (format.kind != layout::view || has_view_sizes(array))) {
       target_.is_readable = false;
       return true;
@@ -102,7 +103,7 @@ class provider {
     return true;
   }
 
-  /// Whether each buffer that there is has the rows that the array has.
+  /// Whether each buffer has memory for the array's rows.
   [[nodiscard]] bool has_all(format_info const& format, ArrowArray const& array) const
   {
     auto const has = [&](std::int64_t slot, content kind, std::int64_t row_bits, int more = 0) {
@@ -134,7 +135,7 @@ class provider {
     }
   }
 
-  /// Whether the last buffer tells the sizes of all that stand between it and the views.
+  /// Whether the last buffer has a size for each of the data buffers.
   [[nodiscard]] bool has_view_sizes(ArrowArray const& array) const
   {
     auto const* address = array.buffers[array.n_buffers - 1];
@@ -167,7 +168,7 @@ bool has_claimed_children(tree const& target)
 
 bool provide(tree& target)
 {
-  // An array that two schemas share gets what the first needs, then what the second does.
+  // An array paired with two schemas may need several passes; gives up after three.
   target.is_readable = true;
   for (auto attempt = 0; attempt < 3; ++attempt) {
     for (auto const& n : target.nodes) { n->provided_for = nullptr; }

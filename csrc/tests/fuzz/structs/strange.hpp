@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What nobody expects of a number, a format string, a name or a pointer.
+/// Unusual and invalid numbers, format strings, names and pointers.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace cudf_arrow_bridge::fuzz {
 
 constexpr auto most = std::numeric_limits<std::int64_t>::max();
 
-/// Where the pointers of a released struct may point: nobody may follow them.
+/// An invalid address, for pointers of released structs, which must not be followed.
 constexpr std::uintptr_t nowhere = 16;
 
 // clang-format off

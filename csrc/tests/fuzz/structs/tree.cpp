@@ -31,7 +31,7 @@ void reveal_contents(std::vector<T> const& items)
 template <typename T>
 void copy_into(std::vector<T>& target, std::vector<T> const& source)
 {
-  // Never moved: structs point here.
+  // In place: structs point to the elements.
   std::copy(source.begin(), source.end(), target.begin());
 }
 
@@ -40,7 +40,7 @@ void copy_into(std::vector<T>& target, std::vector<T> const& source)
 node& node::of(ArrowArray* array)
 {
   auto* bytes = reinterpret_cast<std::byte*>(array);
-  // The structs that a tree hands out are all members of nodes.
+  // All structs of a tree are members of nodes.
   return *reinterpret_cast<node*>(bytes - offsetof(node, array));
 }
 

@@ -22,14 +22,14 @@ struct node {
   std::vector<ArrowSchema*> schemas;
   std::vector<ArrowArray*> arrays;
 
-  ArrowSchema const* provided_for{nullptr};  ///< the schema that buffers were last looked at for
+  ArrowSchema const* provided_for{nullptr};  ///< schema of the last visit by `provide`
 
   /// @return The node that a struct of a tree is part of
   static node& of(ArrowArray* array);
   static node& of(ArrowSchema* schema);
 };
 
-/// What can be said of a node and undone: all that a mutation may change.
+/// Saved state of a node: all that a mutation may change.
 struct node_state {
   ArrowSchema schema{};
   ArrowArray array{};
@@ -39,10 +39,10 @@ struct node_state {
 };
 
 /**
- * @brief A producer's structs, children's included, and all memory behind them.
+ * @brief A producer's structs and all their memory.
  *
- * Made valid, then changed at will, then restored. Releasing makes all of it inaccessible to the
- * address sanitizer, as freeing would.
+ * It is generated valid, then mutated and restored any number of times. Release poisons the memory
+ * for AddressSanitizer, as freeing would.
  */
 class tree {
  public:
@@ -50,13 +50,13 @@ class tree {
 
   random_source random;
   memory_pool pool;
-  std::vector<std::unique_ptr<node>> nodes;  ///< the root first
-  node* spare{nullptr};                      ///< the last node, which is no part of the tree
-  std::int64_t num_levels{0};                ///< met on the way through all children, if valid
-  bool is_spoiled{false};                    ///< whether only full validation finds out all
-  bool is_readable{true};                    ///< by nanoarrow, as far as memory goes
-  int num_released{0};                       ///< calls of the root's release
-  int num_children_released{0};  ///< calls of any other release, nobody's but the root's
+  std::vector<std::unique_ptr<node>> nodes;  ///< the root is node 0
+  node* spare{nullptr};          ///< the last node, not part of the tree; for insertions
+  std::int64_t num_levels{0};    ///< levels of the valid tree, shared ones counted repeatedly
+  bool is_spoiled{false};        ///< whether contents were changed: needs full validation
+  bool is_readable{true};        ///< whether all buffers that nanoarrow reads have memory
+  int num_released{0};           ///< calls of the root's release
+  int num_children_released{0};  ///< calls of the others' release; must be 0
 
   node& add_node();
 
@@ -71,13 +71,13 @@ class tree {
   void save();
   void restore();
 
-  /// Sets the pointers in a node's structs to what the node holds.
+  /// Sets counts and pointers in a node's structs to the node's vectors.
   void link(node& target);
 
   void conceal() const;
   void reveal() const;
 
-  /// For people who look for what an import did wrong.
+  /// Prints the structs, for analysing a finding.
   void print(std::ostream& out) const;
 
  private:
@@ -89,30 +89,30 @@ class tree {
 void generate(tree& target);
 
 /**
- * @brief A tree that reaches for the bounds: long chains, nodes that are their parents' children
- * several times over, or many children.
+ * @brief Fills an empty tree with an extreme one: deep, wide, or with nodes that are children of
+ * their parent several times.
  */
 void generate_extreme(tree& target);
 
 /**
- * @brief Gives the structs, as they are now, the memory that they claim to have.
+ * @brief Allocates the memory that the mutated structs claim to have.
  *
- * Nobody could tell claims of memory that is not there from others. What contradicts itself or the
- * schema claims nothing.
+ * No importer could detect that it is missing. Structs that contradict themselves or the schema get
+ * none, as they must be refused.
  *
- * @return Whether that was possible: more than a few thousand rows are not provided
+ * @return Whether that was possible: no memory is allocated for more than a few thousand rows
  */
 [[nodiscard]] bool provide(tree& target);
 
-/// @return Whether the pointers to children are there that each level of the schema claims to have,
-/// or more are claimed than anybody takes
+/// @return Whether each level of the schema has as many child pointers as it claims, or claims more
+///   than any import accepts
 [[nodiscard]] bool has_claimed_children(tree const& target);
 
-/// Fills the buffers of an array for the rows that it has, ascending offsets and all.
-/// @return Whether that was possible
+/// Allocates an array's buffers and fills them with valid contents.
+/// @return Whether the rows are few enough
 [[nodiscard]] bool fill_buffers(tree& target, format_info const& format, ArrowArray& array);
 
-/// Fills the run ends of an array of runs.
+/// Fills the run ends of a run-end encoded array.
 void fill_run_ends(tree& target, ArrowArray const& runs, format_info const& ends_format);
 
 }  // namespace cudf_arrow_bridge::fuzz

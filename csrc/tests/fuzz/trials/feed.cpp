@@ -18,14 +18,14 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-/// What a producer answers to one call.
+/// Result of one callback.
 enum class answer : std::int8_t {
   right,
   nothing,  ///< success, and a released struct
-  error     ///< a code, and a struct that nobody may look at
+  error     ///< an error code, and a struct that must not be read or released
 };
 
-/// A stream of at most one array, and all that it does wrong.
+/// State of a stream of at most one array, with the errors that its callbacks return.
 struct producer {
   explicit producer(tree& made_of, ArrowDeviceArray const& made_with)
     : source{made_of}, random{made_of.random}, device{made_with}

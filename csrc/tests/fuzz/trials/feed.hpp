@@ -8,7 +8,7 @@
 namespace cudf_arrow_bridge::fuzz {
 
 /**
- * @brief Hands a tree's schema and array over through a stream that may be broken itself.
+ * @brief Imports a tree through an array stream whose callbacks may fail.
  *
  * @throws finding as `import_once` does, and for a stream or schema that is not released once
  */

@@ -24,7 +24,7 @@ namespace {
 
 cuda::stream_ref no_stream() { return cuda::stream_ref{cudaStream_t{}}; }
 
-/// Whether values stay the same numbers in whatever unit a date may be asked for.
+/// Dates may be exported in another unit, with other numbers, so their values are not compared.
 bool has_dates(tree const& target)
 {
   return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
@@ -33,7 +33,7 @@ bool has_dates(tree const& target)
   });
 }
 
-/// Null rows are as wide as others: a few of some gigabytes each are as many zeros, rightly.
+/// Requests of wide fixed-size binary are not tried: even null rows would take gigabytes.
 bool asks_for_wide_bytes(tree const& target)
 {
   constexpr auto most = std::int64_t{1} << 14;
@@ -44,7 +44,7 @@ bool asks_for_wide_bytes(tree const& target)
   });
 }
 
-/// Bytes of size 0, which nanoarrow refuses and Arrow C++ takes.
+/// Whether a schema has fixed-size binary of size 0, which nanoarrow refuses and Arrow C++ accepts.
 bool has_empty_bytes(ArrowSchema const& schema)
 {
   if (std::string_view{schema.format} == "w:0") { return true; }
@@ -54,7 +54,7 @@ bool has_empty_bytes(ArrowSchema const& schema)
          (schema.dictionary != nullptr && has_empty_bytes(*schema.dictionary));
 }
 
-/// An export's schema and array are read as one; nothing is left of what made them but the column.
+/// Exports a column or table and compares the values read by nanoarrow.
 template <typename View>
 outcome export_and_compare(tree& target,
                            View const& view,
@@ -83,7 +83,7 @@ outcome export_and_compare(tree& target,
   return outcome::equal;
 }
 
-/// A table of one column, of which nothing but the column matters.
+/// A schema of a table of one column.
 ArrowSchema schema_of_table(ArrowSchema* const* field)
 {
   auto table       = ArrowSchema{};

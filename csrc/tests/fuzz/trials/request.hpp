@@ -7,14 +7,15 @@
 
 namespace cudf_arrow_bridge::fuzz {
 
-/// Changes a tree's schema to one that somebody may ask for, or should not. Its array stays.
+/// Changes a tree's schema to a possible or impossible request. The array must not be used after.
 void mutate_request(tree& target);
 
 /**
- * @brief Imports a valid tree, and exports what came of it as the tree's schema says once changed.
+ * @brief Imports a valid tree, mutates its schema, and exports the column with that schema
+ * requested.
  *
- * @throws finding as `import_once` does, and for an export that nanoarrow does not read, or whose
- *   values are others
+ * @throws finding as `import_once` does, and for an export that nanoarrow cannot read or that has
+ *   other values
  */
 outcome request_once(tree& target, trial const& how);
 

@@ -25,7 +25,7 @@ constexpr std::int64_t most_bytes   = std::int64_t{1} << 16;
 constexpr std::int64_t most_columns = (std::int64_t{1} << 20) - 1;
 constexpr std::int64_t most_rows    = std::numeric_limits<cudf::size_type>::max() - 1;
 
-/// A tensor, and the memory that it claims.
+/// A DLPack tensor and its memory.
 struct lent_tensor {
   std::array<std::int64_t, 2> shape{};
   std::array<std::int64_t, 2> strides{};
@@ -94,7 +94,7 @@ struct lent_tensor {
     return __int128_t{row} * row_step + (is_table() ? __int128_t{column} * step : 0);
   }
 
-  /// The least and the greatest position of its corners.
+  /// Least and greatest element position, which are at corners of the tensor.
   [[nodiscard]] std::array<__int128_t, 2> reach() const
   {
     auto const corners = {position(0, 0),
@@ -104,7 +104,7 @@ struct lent_tensor {
     return {std::min(corners), std::max(corners)};
   }
 
-  /// Whether it makes sense as far as its numbers go.
+  /// Whether dimensions and type are valid.
   [[nodiscard]] bool is_sound() const
   {
     auto const& tensor = managed.dl_tensor;
@@ -115,17 +115,18 @@ struct lent_tensor {
            rows() >= 0 && columns() >= 0 && rows() <= most_rows && columns() <= most_columns;
   }
 
-  /// @return Whether there is memory for all that it claims and that makes sense
+  /// Allocates the memory that a valid tensor claims.
+  /// @return False if that would be too much
   [[nodiscard]] bool provide(random_source& random)
   {
     auto& tensor = managed.dl_tensor;
     if (!is_sound()) { return true; }
-    // What takes more than its own size to hold is not tried.
+    // Strides of 0 may claim more elements than there is memory; these are limited too.
     if (rows() * columns() > most_bytes) { return false; }
     if (!has_elements()) { return true; }
     auto const [lowest, highest] = reach();
     auto const bytes             = (highest - lowest + 1) * width();
-    // No memory of a process lies so far below any other.
+    // Beyond the address space: must be refused, so no memory is needed.
     auto const is_absurd =
       lowest * width() < -(__int128_t{1} << 47) || highest * width() > (__int128_t{1} << 64);
     if (is_absurd) {
@@ -137,7 +138,8 @@ struct lent_tensor {
     memory.resize(static_cast<std::size_t>(bytes));
     for (auto& byte : memory) { byte = static_cast<std::byte>(random.bits()); }
     memory.shrink_to_fit();
-    // Wherever the first element is: through integers, for the memory may be elsewhere.
+    // Element (0, 0) may be anywhere in the memory. Computed with integers, as `data` may lie
+    // outside of it.
     auto const first = reinterpret_cast<std::uintptr_t>(memory.data()) -
                        static_cast<std::uintptr_t>(lowest * width()) -
                        static_cast<std::uintptr_t>(tensor.byte_offset);
@@ -176,7 +178,7 @@ outcome import_and_compare(lent_tensor& source, random_source& random)
                              source.memory.size() < 2 * static_cast<std::size_t>(source.width()))) {
     return outcome::imported;
   }
-  // The same memory each time, for speed.
+  // Static, to reuse the capacity.
   static auto expected = std::string{};
   static auto found    = std::string{};
   expected.clear();
@@ -207,7 +209,7 @@ outcome import_tensor_once(random_source& random, std::int64_t news_until_failur
   if (source.num_deleted != 1) {
     throw finding{"a tensor deleted " + std::to_string(source.num_deleted) + " times"};
   }
-  // Columns have a size of their own, elements the tensor's.
+  // A bound for each column and for each element.
   auto const columns = source.is_sound() ? source.columns() : 0;
   auto const rows    = source.is_sound() ? source.rows() : 0;
   if (heap().bytes_peak > (std::int64_t{1} << 16) + columns * (2048 + rows * 64)) {

@@ -28,7 +28,7 @@ void release_root(ArrowArray* array)
   owner.conceal();
 }
 
-/// Reads what the producer said, though it may have been released meanwhile.
+/// Reads the producer's values with the oracle, even if the array has been released.
 bool read_expected(tree& target, bool as_table, std::string& values)
 {
   if (!target.is_readable) { return false; }
@@ -49,8 +49,7 @@ bool read_expected(tree& target, bool as_table, std::string& values)
   return is_sound;
 }
 
-/// Whether an invariant is one of contents that nobody refers to and so nobody promises: elements
-/// that stand before those of a slice.
+/// Whether a violation concerns list elements outside a slice, whose contents are unspecified.
 bool is_of_others_rows(cudf::column_view const& column, test::violation const& found)
 {
   using enum test::invariant;
@@ -66,11 +65,11 @@ bool is_of_others_rows(cudf::column_view const& column, test::violation const& f
   }
 }
 
-/// Looks at columns that arrived.
+/// Compares imported columns with the producer's values.
 template <typename Columns>
 outcome compare(tree& target, trial const& how, Columns const& columns)
 {
-  // The same memory each time, for speed.
+  // Static, to reuse the capacity.
   static auto expected = std::string{};
   static auto found    = std::string{};
   if (!read_expected(target, how.as_table, expected)) { return outcome::imported; }
@@ -86,8 +85,8 @@ outcome compare(tree& target, trial const& how, Columns const& columns)
 void check_invariants(cudf::column_view const& column, trial const& how)
 {
   for (auto const& found : test::find_violations(column, {.sanitized = how.options.sanitize})) {
-    // What a producer says of its nulls is believed unless it is to be checked. Below the top it is
-    // checked only of arrays that are referred to as a whole.
+    // A stated null count is trusted without full validation. Below the top, even full validation
+    // checks it only for arrays that are referred to as a whole.
     auto const is_checked =
       how.is_valid || (how.options.validate == validation::full && found.path == "column");
     if (found.broken == test::invariant::null_count_is_right && !is_checked) { continue; }
@@ -109,7 +108,7 @@ outcome import_and_compare(tree& target,
     return compare(target, how, columns);
   };
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
-  // Without an array beside it nothing tells of children that a schema only claims.
+  // Without an array to compare with, missing child pointers of a schema cannot be detected.
   auto const prepared = how.prepared && has_claimed_children(target);
   if (how.as_table && how.borrowed) {
     auto const table = prepared

@@ -13,36 +13,36 @@
 
 namespace cudf_arrow_bridge::fuzz {
 
-/// One import and how to do it.
+/// Parameters of one import.
 struct trial {
   import_options options{};
   bool as_table{false};
-  bool borrowed{false};  ///< whether flat columns of a table stay the producer's
-  bool prepared{false};  ///< whether the schema is looked at before there is an array
-  bool is_valid{false};  ///< whether the producer says the truth
+  bool borrowed{false};                 ///< whether a table borrows its flat columns
+  bool prepared{false};                 ///< whether to use `array_importer`
+  bool is_valid{false};                 ///< whether the tree is not mutated
   std::int64_t news_until_failure{-1};  ///< allocations that succeed; -1: all
 };
 
-/// What a device struct of host memory says besides the array.
+/// A device struct for host memory, without its array.
 [[nodiscard]] ArrowDeviceArray on_cpu();
 
-/// A tree's array as its producer hands it over: with a release that conceals all of the tree.
+/// The tree's array with a release callback that poisons the tree's memory.
 [[nodiscard]] ArrowDeviceArray hand_over(tree& target, ArrowDeviceArray device);
 
-/// Throws a finding if libcudf's algorithms would not take a column of contents that make sense.
+/// Throws a finding if a column violates libcudf's invariants.
 void check_invariants(cudf::column_view const& column, trial const& how);
 
-/// Throws a finding unless the root has been released once, or not at all.
+/// Throws a finding unless the root was released once (if `expected`) or not at all.
 void check_releases(tree& target, bool expected);
 
-/// Imports an array that was handed over, reads and drops what came of it. To be judged.
+/// Imports an array and compares the values. To be called within `judge`.
 outcome import_and_compare(tree& target,
                            ArrowSchema const& schema,
                            ArrowDeviceArray& device,
                            trial const& how);
 
 /**
- * @brief Imports a tree's root, reads and drops what came of it.
+ * @brief Imports a tree and compares the values.
  *
  * @throws finding for undocumented exceptions, wrong values, releases that are missing or too many,
  *   memory that is lost or far more than the array has

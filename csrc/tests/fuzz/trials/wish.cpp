@@ -13,7 +13,7 @@ namespace {
 
 using formats = std::vector<std::string_view>;
 
-/// Formats that a column can leave with that came as one of them, mostly.
+/// Groups of formats: a column imported as one of a group can mostly be exported as the others.
 std::vector<formats> const& kin()
 {
   static auto const all = std::vector<formats>{{"u", "U", "vu"},
@@ -28,7 +28,7 @@ std::vector<formats> const& kin()
   return all;
 }
 
-/// A decimal of the same scale.
+/// A random decimal format of the same scale.
 std::string draw_decimal(std::string_view format, random_source& random)
 {
   static constexpr auto widths = std::to_array<char const*>({"", ",32", ",64", ",128"});
@@ -74,7 +74,7 @@ class wisher {
     }
   }
 
-  /// Asks for a dictionary of what is there.
+  /// Requests a dictionary of the values.
   void wrap()
   {
     static constexpr auto indices =
@@ -86,7 +86,7 @@ class wisher {
     schema_.dictionary = &values;
   }
 
-  /// Asks for a dictionary's values.
+  /// Requests a dictionary's values without the dictionary.
   void unwrap()
   {
     auto* values = schema_.dictionary;

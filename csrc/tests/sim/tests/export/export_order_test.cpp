@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Exports tell consumers when the data is there: an event on the stream, from the pool.
+/// Exports pass consumers a pooled event, recorded on the stream behind all conversions.
 #include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
@@ -137,7 +137,7 @@ TEST_F(export_order, waits_where_a_device_may_be_writing_to_pageable_memory)
       auto const array = to_arrow_device(view, bools, {}, stream.get(), pool_).to_arrow();
       EXPECT_EQ(array->device_type, ARROW_DEVICE_CPU);
       EXPECT_EQ(array->sync_event, nullptr);
-      // The CPU packs them, so it has to wait before that.
+      // The CPU packs the bools, so the export must wait for the kernel first.
       auto const* bits = static_cast<std::uint8_t const*>(array->array.buffers[1]);
       EXPECT_EQ(bits[0], 0xFF);
       EXPECT_EQ(bits[1], 0xFF);
@@ -199,7 +199,7 @@ TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
 {
   static constexpr auto size = 8;
   for (auto seed = 0U; seed < many_seeds; ++seed) {
-    // Whoever frees waits only where the stream cannot.
+    // The freeing thread waits only if `cudaStreamWaitEvent` fails, as with every second seed.
     auto const waits = std::size_t{seed % 2};
     sim::reset(seed);
     auto source   = column(flat("bool8"), std::vector<value>(size, number(1)), cudaStreamPerThread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a requested schema has converted is ready when the export's event says so.
+/// Conversions to a requested schema come before the export's event.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 #include "testing/consumer.hpp"
@@ -79,7 +79,7 @@ TEST_F(request_order, event_follows_bytes_among_zeros)
     auto const stream = lasting_stream{};
     auto const source = std::shared_ptr{column(type, values, stream.get())};
     auto const all    = source->view();
-    // The row before the slice comes along for the mask's sake, and is too short.
+    // The row before the slice is exported too, as the mask is shared; its list is too short.
     auto const slice = cudf::column_view{
       all.type(), 3, nullptr, all.null_mask(), 1, 1, {all.child_begin(), all.child_end()}};
     EXPECT_EQ(read_behind(slice, source, wanted.get(), fixed, stream.get()), part(values, 1, 4));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an import converts or rewrites is so on its stream; where the host waits for that is
-/// counted.
+/// Imports convert and sanitize on their stream; the tests count the host's waits.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
@@ -11,7 +10,7 @@ namespace {
 
 class import_conversions : public bridge_test {
  protected:
-  /// Waits of an import of a column that a kernel fills late, nulls counted by its producer.
+  /// @return Host waits of an import of a column that a kernel fills late; its null count is stated
   std::uint64_t waits(shape const& type, rows const& values, bool sanitize)
   {
     auto const far      = lasting_stream{};
@@ -56,7 +55,7 @@ TEST_F(import_conversions, looking_for_nulls_to_rewrite_waits_as_it_says)
     std::uint64_t expected;
   };
 
-  // Strings and lists wait for their offsets anyway.
+  // Strings and lists need no additional wait, as they wait for their offsets anyway.
   for (auto const& [type, expected] : {row{flat("int32"), 0},
                                        row{dictionary_of(flat("int8")), 0},
                                        row{flat("string"), 0},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Imports wait, on the stream, for what the producer has not computed yet.
+/// Imports make their stream wait for the producer's event.
 #include "sim/tests/bridge_test.hpp"
 
 #include <numeric>
@@ -12,7 +12,7 @@ namespace {
 
 class import_order : public bridge_test {
  protected:
-  /// Reads an import on its stream and frees it there at once.
+  /// Enqueues a read of an import, frees the import at once, and expects the values.
   void expect_values(imported_column&& imported, integers_t const& values, cudaStream_t stream)
   {
     auto const seen = read_later(imported.view(), flat("int32"), stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an import must know of device memory it reads with one wait, whatever is imported.
+/// Imports read all they must know of device memory with one wait.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 
@@ -20,7 +20,7 @@ void forget_null_counts(ArrowArray& array)
   if (array.dictionary != nullptr) { forget_null_counts(*array.dictionary); }
 }
 
-/// Two lists on a device, whose nulls nobody has counted, over memory that outlives them.
+/// An array of two lists over a test's device memory, without stated null counts.
 struct two_lists {
   two_lists(std::array<void const*, 2> of_lists,
             std::vector<void const*> of_elements,
@@ -142,7 +142,7 @@ TEST_F(survey, no_rows_take_no_wait)
     SCOPED_TRACE(type.name);
     auto const stream = lasting_stream{};
     auto array        = to_arrow(column(type, {}, stream.get()), stream.get()).to_arrow();
-    // The specification lets them have no buffers, and count no nulls.
+    // The specification allows null buffers and unknown null counts for empty arrays.
     auto levels = std::vector<ArrowArray*>{&array->array};
     for (std::size_t i = 0; i < levels.size(); ++i) {
       auto* level = levels[i];
@@ -204,7 +204,7 @@ TEST_F(survey, nulls_of_structs_are_pushed_without_another_wait)
     auto source       = column(type, values, far.get());
     auto const schema = schema_of(source->view());
     auto array        = to_arrow(std::move(source), far.get()).to_arrow();
-    // As producers may leave it: rows of a null struct are valid below it.
+    // Arrow allows children to be valid where their struct is null.
     auto const forget_mask = [](ArrowArray& field) {
       field.buffers[0] = nullptr;
       field.null_count = 0;
@@ -215,7 +215,7 @@ TEST_F(survey, nulls_of_structs_are_pushed_without_another_wait)
     auto const imported = import(array.get(), *schema.get(), here.get());
     EXPECT_EQ(sim::host_syncs_here() - before, 1U);
     auto const top = imported.view();
-    (void)read_later(top, type, here.get());  // checks what libcudf takes for granted
+    (void)read_later(top, type, here.get());  // checks libcudf's invariants
     synchronize(here.get());
     for (cudf::size_type row = 0; row < top.size(); ++row) {
       auto const is_null = values[static_cast<std::size_t>(row)].is_null();
@@ -295,7 +295,7 @@ TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
       offsets[1] = far + 2;
       offsets[2] = far + 5;
     });
-    // Nothing stands before the elements that are referred to: the base addresses are made up.
+    // There is no memory before the elements referred to: the base addresses are computed.
     auto const base = [](void* memory, std::int64_t bytes) {
       return reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(memory) -
                                            static_cast<std::uintptr_t>(bytes));

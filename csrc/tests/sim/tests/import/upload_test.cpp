@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Arrays of the CPU come to the GPU and go back; the host waits only where it is said to.
+/// Host arrays are uploaded and device arrays copied to the host, with waits only where documented.
 #include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
@@ -15,7 +15,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// An export of a column of the host, which is overwritten when it is released.
+/// An export of a host column whose values are overwritten on release.
 class host_source {
  public:
   host_source(shape const& type, rows const& values)
@@ -50,7 +50,7 @@ class host_source {
 
 class upload : public bridge_test {
  protected:
-  /// Copies that are queued behind this are late.
+  /// Delays the copies that are enqueued next.
   static void enqueue_long_kernel(cudaStream_t stream)
   {
     sim::enqueue(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds{2}); });
@@ -122,7 +122,7 @@ TEST_F(upload, memory_is_pinned_once_whatever_the_sizes)
     auto const values = integers_t(static_cast<std::size_t>(size), size);
     auto const before = sim::host_syncs_here();
     expect_arrives(flat("int32"), integer_rows(values), stream.get());
-    EXPECT_EQ(sim::host_syncs_here(), before + 1);  // the test's own
+    EXPECT_EQ(sim::host_syncs_here(), before + 1);  // by `expect_arrives`
     EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
   }
 }
@@ -149,7 +149,7 @@ TEST_F(upload, works_while_others_have_all_pinned_memory)
   }
   settle();
   EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
-  // All of it is there again, in one piece.
+  // All pinned memory is free again, as one block.
   auto const before = sim::host_syncs_here();
   auto const all    = integers_t((std::size_t{1} << 24) - 16, 7);
   auto const view   = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
@@ -182,7 +182,7 @@ TEST_F(upload, large_arrays_are_left_to_cuda)
   for (auto seed = 0U; seed < 2; ++seed) {
     sim::reset(seed);
     auto const stream = lasting_stream{};
-    // Neither filled nor compared by loops of ours, which are slow under the sanitizers.
+    // memset and memcmp instead of loops, which are slow with sanitizers.
     auto owner = std::shared_ptr<void>{std::malloc(bytes), [](void* all) {
                                          std::memset(all, 0, bytes);
                                          std::free(all);

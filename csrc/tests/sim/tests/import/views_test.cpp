@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Views and runs of another's memory, decoded on the device.
+/// Views and run-end encoded arrays of a producer, decoded on the device.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
@@ -20,7 +20,7 @@ slicing sliced()
 
 class views : public bridge_test {
  protected:
-  /// Whatever the layout, a kernel reads the right values of an array on the device.
+  /// Expects device arrays of all view and run-end layouts to be imported with the right values.
   void expect_decoded(import_options const& options)
   {
     for (auto const& type : view_shapes()) {
@@ -28,7 +28,7 @@ class views : public bridge_test {
       auto const values = samples(type, 60, 25);
       auto const schema = make_schema(type);
       auto source       = tracked{produce(type, values, sliced())};
-      // The simulated device reads memory of the host as its own.
+      // The simulated device can read host memory, so the label alone is changed.
       source.array->device_type = ARROW_DEVICE_CUDA;
       source.array->device_id   = 0;
       auto const stream         = lasting_stream{};

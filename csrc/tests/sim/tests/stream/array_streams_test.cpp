@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Streams of batches: each batch has its own event, and readers that know none wait.
+/// Array streams: each batch has its own event; streams of host arrays, without events, wait.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
@@ -96,7 +96,7 @@ TEST_F(array_streams, every_batch_has_an_event_of_its_own)
   auto const two = batches.next().array.to_arrow();
   EXPECT_NE(event_of(one), event_of(two));
   sim::drain();
-  // What came after the first batch was made is nothing that its readers wait for.
+  // The first batch's event does not include work enqueued after that batch was made.
   EXPECT_EQ(cudaEventQuery(event_of(one)), cudaSuccess);
   EXPECT_EQ(cudaEventQuery(event_of(two)), cudaErrorNotReady);
   slow.reset();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Tensors: consumers of exports wait for them, imports wait for producers, and nobody frees what
-/// is still read.
+/// Tensors: consumers wait for exports, imports wait for producers, and no memory is freed while a
+/// stream reads it.
 #include "sim/tests/bridge_test.hpp"
 #include "tensor/dlpack_abi.hpp"
 
@@ -14,7 +14,8 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Numbers by somebody else, computed late on a stream; deleting them overwrites them at once.
+/// A producer's tensor, computed late on a stream. Its deleter frees and overwrites the memory at
+/// once.
 class tensor_producer {
  public:
   tensor_producer(cudaStream_t stream,
@@ -36,7 +37,7 @@ class tensor_producer {
   tensor_producer(tensor_producer const&)            = delete;
   tensor_producer& operator=(tensor_producer const&) = delete;
 
-  /// The tensor, whose deleter is to be called once, while this object lives.
+  /// @return The tensor. Its deleter must be called once, before this object is destroyed.
   DLManagedTensorVersioned* lend(std::int32_t device_type = ARROW_DEVICE_CUDA, int device_id = 0)
   {
     managed_.version     = {1, 0};
@@ -66,7 +67,7 @@ class tensor_producer {
   std::atomic<int> deleted_{0};
 };
 
-/// Takes a tensor over: the last owner deletes it.
+/// Owns a tensor; calls its deleter.
 std::shared_ptr<DLManagedTensorVersioned const> own(DLManagedTensorVersioned* tensor)
 {
   return {tensor, [](DLManagedTensorVersioned* owned) { owned->deleter(owned); }};
@@ -91,7 +92,7 @@ class tensor_order : public bridge_test {
     return to_tensor(*integer_schema().get(), lent.get(), policy, nullptr, stream, resource);
   }
 
-  /// What a kernel of a consumer reads, which is run at the end.
+  /// Enqueues a consumer's read. @return The values, set once the stream has run
   static std::shared_ptr<integers_t> read_tensor_later(void const* data,
                                                        std::size_t size,
                                                        cudaStream_t on)
@@ -181,7 +182,7 @@ TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
     auto const stream = lasting_stream{};
     auto const size   = values.size() * sizeof(std::int32_t);
     auto* memory      = sim::allocate(memory_kind::device, 0, size);
-    // Unlike a column's, this memory is overwritten as soon as it is let go.
+    // This memory is overwritten when it is freed; a column's is not.
     auto owner = std::shared_ptr<void const>{
       memory, [](void const* freed) { sim::deallocate(const_cast<void*>(freed)); }};
     sim::enqueue(far.get(), [=] { std::memcpy(memory, values.data(), size); });
@@ -249,7 +250,7 @@ TEST_F(tensor_order, imports_wait_for_the_default_streams_of_all_threads)
         cudaStreamPerThread, values, std::vector<std::int64_t>{4}, std::vector<std::int64_t>{1});
     }}.join();
     auto const owner = own(source->lend());
-    // What it was made on is told by its handle alone.
+    // The handle `cudaStreamPerThread` does not tell which thread's stream it was.
     auto imported   = from_tensor(view_dlpack(owner.get()),
                                   owner,
                                   cuda::stream_ref{cudaStreamPerThread},
@@ -404,7 +405,7 @@ TEST_F(tensor_order, host_memory_is_uploaded_unless_copies_are_refused)
   synchronize(stream.get());
   EXPECT_EQ(*seen, integer_rows(values));
   imported = {};
-  // No more is copied than the tensor has, which the address sanitizer sees.
+  // AddressSanitizer detects copies of more than the tensor's memory.
   auto grid       = integers_t{1, 2, 3, 4, 5, 6};
   auto const rows = tensor_view{grid.data(), {}, element_kind::integer, 32, {3, 2}, {2, 1}};
   imported = from_tensor(rows, owner, std::nullopt, copy_policy::if_needed, stream.get(), pool_);
