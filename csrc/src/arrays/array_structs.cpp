@@ -28,7 +28,7 @@ void drop_share(ArrowBufferAllocator* allocator, std::uint8_t*, std::int64_t) no
 { static_cast<shared_tree*>(allocator->private_data)->drop(); }
 
 /// Deallocator of all buffers but the last one, which alone holds the array's share.
-void leave_alone(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) noexcept {}
+void free_nothing(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) noexcept {}
 
 /// The nanoarrow type with the same buffers as the node; the meaning of the values is irrelevant.
 ArrowType storage_type(array_node const& node)
@@ -63,7 +63,7 @@ class array_maker {
   explicit array_maker(std::shared_ptr<array_tree const> const& tree)
     : shared_{std::make_unique<shared_tree>(tree)},
       share_{ArrowBufferDeallocator(&drop_share, shared_.get())},
-      no_share_{ArrowBufferDeallocator(&leave_alone, nullptr)}
+      no_share_{ArrowBufferDeallocator(&free_nothing, nullptr)}
   {
   }
 
@@ -74,9 +74,9 @@ class array_maker {
   /// array is released before that.
   ~array_maker()
   {
-    if (num_given_ == 0) { return; }
+    if (num_shares_given_ == 0) { return; }
     auto* const given = shared_.release();
-    given->num_shares.store(num_given_, std::memory_order_relaxed);
+    given->num_shares.store(num_shares_given_, std::memory_order_relaxed);
   }
 
   void make(ArrowArray& array, std::size_t index)
@@ -112,12 +112,11 @@ class array_maker {
     if (count > 0) {
       set_buffer(array, count - 1, buffers[count - 1], share_);
     } else {
-      // `n_buffers` is 0 here, yet nanoarrow's private data has a validity bitmap, which it
-      // releases.
+      // `n_buffers` is 0 here, yet nanoarrow keeps a validity bitmap and releases it.
       auto mask = ArrowBitmap{buffer_over(nullptr, share_), 0};
       ArrowArraySetValidityBitmap(&array, &mask);
     }
-    ++num_given_;
+    ++num_shares_given_;
   }
 
   static void set_buffer(ArrowArray& array,
@@ -146,7 +145,7 @@ class array_maker {
   }
 
   std::unique_ptr<shared_tree> shared_;
-  std::size_t num_given_{0};
+  std::size_t num_shares_given_{0};
   ArrowBufferAllocator share_;
   ArrowBufferAllocator no_share_;
 };

@@ -28,8 +28,8 @@ class foreign_array : private deferred_release {
   /**
    * @brief Takes ownership of a struct. The caller holds the first share.
    *
-   * @throws rmm::cuda_error, std::bad_alloc or std::system_error; the caller then still owns
-   * `array`
+   * @throws rmm::cuda_error, std::bad_alloc or std::system_error; `array` is then still the
+   * caller's
    *
    * @param array Struct to take over; marked as released afterwards
    * @param host Whether its buffers are pageable host memory, which no stream reads

@@ -20,24 +20,25 @@ class node_list {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  Node& operator[](std::size_t index) { return pieces_[index / in_piece][index % in_piece]; }
+  Node& operator[](std::size_t index)
+  { return blocks_[index / nodes_per_block][index % nodes_per_block]; }
 
   Node const& operator[](std::size_t index) const
-  { return pieces_[index / in_piece][index % in_piece]; }
+  { return blocks_[index / nodes_per_block][index % nodes_per_block]; }
 
   /// Appends `count` nodes, uninitialized.
   void add(std::size_t count)
   {
-    while (pieces_.size() * in_piece < size_ + count) {
-      pieces_.push_back(std::make_unique_for_overwrite<Node[]>(in_piece));
+    while (blocks_.size() * nodes_per_block < size_ + count) {
+      blocks_.push_back(std::make_unique_for_overwrite<Node[]>(nodes_per_block));
     }
     size_ += count;
   }
 
  private:
-  static constexpr std::size_t in_piece = 1000 / sizeof(Node);
+  static constexpr std::size_t nodes_per_block = 1000 / sizeof(Node);
 
-  std::vector<std::unique_ptr<Node[]>> pieces_;
+  std::vector<std::unique_ptr<Node[]>> blocks_;
   std::size_t size_{0};
 };
 

@@ -35,7 +35,7 @@ bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }
 
 /// `rows` in `converted`, a column made of just these rows, so that they begin at row 0.
-column_rows moved(column_rows const& rows, cudf::column_view const& made)
+column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& made)
 { return {0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size}; }
 
 }  // namespace
@@ -69,15 +69,15 @@ cudf::column_view view_of(cudf::column_view const& column,
 
 void array_builder::add_column(cudf::column_view const& column)
 {
-  auto const* as = schema_ == nullptr ? nullptr : &schema_->nodes.front();
-  fill(tree_.add_nodes(1), column, own_rows(column), as, column_path{});
+  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  fill(tree_.add_nodes(1), column, own_rows(column), target, column_path{});
 }
 
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
 {
-  auto const* as = schema_ == nullptr ? nullptr : &schema_->nodes.front();
-  if (as != nullptr && as->num_children != columns.size()) {
-    throw std::invalid_argument{"a schema of " + std::to_string(as->num_children) +
+  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  if (target != nullptr && target->num_children != columns.size()) {
+    throw std::invalid_argument{"a schema of " + std::to_string(target->num_children) +
                                 " fields found, " + std::to_string(columns.size()) + " expected"};
   }
   auto& root = tree_.nodes[tree_.add_nodes(1)] = {};
@@ -88,20 +88,20 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
   auto const top                               = column_path{};
   for (std::size_t i = 0; i < columns.size(); ++i) {
     auto const& column = columns[i];
-    fill_field(root.first_child + i, column, own_rows(column), level_below(as, i), top, i);
+    fill_field(root.first_child + i, column, own_rows(column), level_below(target, i), top, i);
   }
 }
 
 void array_builder::fill_field(std::size_t index,
                                cudf::column_view const& column,
                                column_rows const& rows,
-                               schema_node const* as,
+                               schema_node const* target,
                                column_path const& parent,
                                std::size_t position,
                                std::optional<bit_range> const& parent_mask)
 {
-  if (share_values(tree_.nodes[index], column, rows, as)) { return; }
-  fill(index, column, rows, as, path_of(parent, as, position), parent_mask);
+  if (share_values(tree_.nodes[index], column, rows, target)) { return; }
+  fill(index, column, rows, target, path_of(parent, target, position), parent_mask);
 }
 
 inline array_validity array_builder::validity_of(cudf::column_view const& column,
@@ -112,21 +112,21 @@ inline array_validity array_builder::validity_of(cudf::column_view const& column
   if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
     return {nullptr, false, 0, 0, rows.begin};
   }
-  auto const within = rows.begin % 8;
-  if (within != 0 && compact) {
+  auto const bit_offset = rows.begin % 8;
+  if (bit_offset != 0 && compact) {
     auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, exec_));
     return {copy, true, rows.null_count, 0, rows.begin};
   }
-  return {mask + rows.begin / 8, false, rows.null_count, within, rows.begin - within};
+  return {mask + rows.begin / 8, false, rows.null_count, bit_offset, rows.begin - bit_offset};
 }
 
 bool array_builder::share_values(array_node& node,
                                  cudf::column_view const& column,
                                  column_rows const& rows,
-                                 schema_node const* as)
+                                 schema_node const* target)
 {
-  auto const bits = as == nullptr ? shared_bits(column.type().id()) : as->step.shared_bits;
-  if (bits == 0 || (as != nullptr && column.type() != as->step.column)) { return false; }
+  auto const bits = target == nullptr ? shared_bits(column.type().id()) : target->step.shared_bits;
+  if (bits == 0 || (target != nullptr && column.type() != target->step.column)) { return false; }
   auto const validity = validity_of(column, rows, options_.compact);
   // Set in one assignment for speed: most columns take this path.
   node = {{},
@@ -145,22 +145,22 @@ bool array_builder::share_values(array_node& node,
 void array_builder::fill(std::size_t index,
                          cudf::column_view const& column,
                          column_rows const& rows,
-                         schema_node const* as,
+                         schema_node const* target,
                          column_path const& path,
                          std::optional<bit_range> const& parent_mask)
 {
-  if (as == nullptr) {
-    fill_rows(index, {column, rows, plain_step(column, path), as, path});
+  if (target == nullptr) {
+    fill_rows(index, {column, rows, plain_step(column, path), target, path});
     return;
   }
-  auto const& step = as->step;
+  auto const& step = target->step;
   if (column.type() != step.column) {
     fail_invalid(path, "a column of another type found than the schema was made for");
   }
   if (step.is_plain()) {
-    fill_rows(index, {column, rows, step, as, path});
+    fill_rows(index, {column, rows, step, target, path});
   } else {
-    prepare_and_fill(index, {column, rows, step, as, path}, parent_mask);
+    prepare_and_fill(index, {column, rows, step, target, path}, parent_mask);
   }
 }
 
@@ -168,7 +168,7 @@ void array_builder::prepare_and_fill(std::size_t index,
                                      export_level const& level,
                                      std::optional<bit_range> const& parent_mask)
 {
-  auto const& [column, rows, step, as, path] = level;
+  auto const& [column, rows, step, target, path] = level;
 
   auto made = std::unique_ptr<cudf::column>{};
   if (step.decode) {
@@ -179,7 +179,7 @@ void array_builder::prepare_and_fill(std::size_t index,
   }
   if (step.check != value_check::none) {
     auto const decoded = made ? made->view() : column;
-    auto const checked = made ? moved(rows, decoded) : rows;
+    auto const checked = made ? rows_of_converted(rows, decoded) : rows;
     check_values(view_of(decoded, used_rows(checked), exec_), step, path, exec_);
   }
   if (step.cast.id() == cudf::type_id::DICTIONARY32) {
@@ -187,9 +187,9 @@ void array_builder::prepare_and_fill(std::size_t index,
   } else if (step.cast.id() != cudf::type_id::EMPTY) {
     made = cast_column(made ? made->view() : view_of(column, rows, exec_), step.cast, exec_);
   }
-  auto const outer  = std::exchange(in_converted_, in_converted_ || made != nullptr);
-  auto const source = made ? made->view() : column;
-  auto source_rows  = made ? moved(rows, source) : rows;
+  auto const outer_converted = std::exchange(in_converted_, in_converted_ || made != nullptr);
+  auto const source          = made ? made->view() : column;
+  auto source_rows           = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.no_nulls) {
     if (source.type().id() == cudf::type_id::EMPTY && rows.size > 0) {
@@ -199,13 +199,13 @@ void array_builder::prepare_and_fill(std::size_t index,
     check_no_nulls(mask_of(source, used), used.null_count, parent_mask, path, exec_);
     source_rows.null_count = 0;
   }
-  fill_rows(index, {source, source_rows, step, as, path});
-  in_converted_ = outer;
+  fill_rows(index, {source, source_rows, step, target, path});
+  in_converted_ = outer_converted;
 }
 
 void array_builder::fill_rows(std::size_t index, export_level const& level)
 {
-  auto const& [column, rows, step, as, path] = level;
+  auto const& [column, rows, step, target, path] = level;
 
   auto& node = tree_.nodes[index] = {};
   node.layout                     = step.layout;
@@ -243,7 +243,7 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
 void const* array_builder::keep(rmm::device_buffer&& buffer)
 { return tree_.conversions.emplace_back(std::move(buffer)).data(); }
 
-void array_builder::set_made(array_node& node, std::size_t slot, rmm::device_buffer&& buffer)
+void array_builder::set_converted(array_node& node, std::size_t slot, rmm::device_buffer&& buffer)
 {
   node.buffers[slot]   = keep(std::move(buffer));
   node.converted[slot] = true;
@@ -251,7 +251,7 @@ void array_builder::set_made(array_node& node, std::size_t slot, rmm::device_buf
 
 void array_builder::fill_list(array_node& node, export_level const& level, std::int64_t begin)
 {
-  auto const& [column, rows, step, as, path] = level;
+  auto const& [column, rows, step, target, path] = level;
 
   auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index, path);
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
@@ -268,19 +268,19 @@ void array_builder::fill_list(array_node& node, export_level const& level, std::
   } else if (rows.used_size == 0) {
     elements.used_size = 0;
   }
-  fill(node.first_child, element, elements, level_below(as, 0), column_path{path, "[]"});
+  fill(node.first_child, element, elements, level_below(target, 0), column_path{path, "[]"});
 }
 
 void array_builder::fill_struct(array_node& node, export_level const& level, std::int64_t begin)
 {
-  auto const& [column, rows, step, as, path] = level;
+  auto const& [column, rows, step, target, path] = level;
 
   auto const size     = node.offset + node.length;
   auto const children = std::span{column.child_begin(), column.child_end()};
-  if (as != nullptr && as->num_children != children.size()) {
+  if (target != nullptr && target->num_children != children.size()) {
     fail_invalid(path,
                  std::to_string(children.size()) + " fields found, " +
-                   std::to_string(as->num_children) + " expected by the schema");
+                   std::to_string(target->num_children) + " expected by the schema");
   }
   node.num_children = children.size();
   node.first_child  = tree_.add_nodes(children.size());
@@ -289,7 +289,7 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
                         : std::optional<bit_range>{mask_of(column, used_rows(rows))};
   for (std::size_t i = 0; i < children.size(); ++i) {
     auto const& child = children[i];
-    auto const* field = level_below(as, i);
+    auto const* field = level_below(target, i);
     if (child.size() < begin + size) {
       fail_invalid(path_of(path, field, i),
                    std::to_string(child.size()) + " rows found, at least " +

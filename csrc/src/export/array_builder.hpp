@@ -48,7 +48,7 @@ struct export_level {
   cudf::column_view const& column;
   column_rows rows;
   export_step const& step;
-  schema_node const* as;  ///< level of the schema to export as; null: the column's plain type
+  schema_node const* target;  ///< level of the schema to export as; null: the column's plain type
   column_path const& path;
 };
 
@@ -103,7 +103,7 @@ class array_builder {
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,
-            schema_node const* as,
+            schema_node const* target,
             column_path const& path,
             std::optional<bit_range> const& parent_mask = {});
 
@@ -112,7 +112,7 @@ class array_builder {
   void fill_field(std::size_t index,
                   cudf::column_view const& column,
                   column_rows const& rows,
-                  schema_node const* as,
+                  schema_node const* target,
                   column_path const& parent,
                   std::size_t position,
                   std::optional<bit_range> const& parent_mask = {});
@@ -122,7 +122,7 @@ class array_builder {
   bool share_values(array_node& node,
                     cudf::column_view const& column,
                     column_rows const& rows,
-                    schema_node const* as);
+                    schema_node const* target);
 
   /// Checks and casts a column as its step says, then fills the node from the result.
   void prepare_and_fill(std::size_t index,
@@ -158,16 +158,21 @@ class array_builder {
     return index < shared_bits_.size() ? shared_bits_[index] : 0;
   }
 
-  [[nodiscard]] schema_node const* level_below(schema_node const* as, std::size_t index) const
-  { return as == nullptr ? nullptr : &schema_->nodes[as->first_child + index]; }
+  [[nodiscard]] schema_node const* level_below(schema_node const* target, std::size_t index) const
+  { return target == nullptr ? nullptr : &schema_->nodes[target->first_child + index]; }
 
   /// Errors name a field by its name in the schema, or without a schema by its position.
-  static column_path path_of(column_path const& parent, schema_node const* as, std::size_t index)
-  { return as == nullptr ? column_path{parent, index} : column_path{parent, as->schema->name}; }
+  static column_path path_of(column_path const& parent,
+                             schema_node const* target,
+                             std::size_t index)
+  {
+    return target == nullptr ? column_path{parent, index}
+                             : column_path{parent, target->schema->name};
+  }
 
   /// Moves a buffer to the tree. @return Its address
   void const* keep(rmm::device_buffer&& buffer);
-  void set_made(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);
+  void set_converted(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);
 
   array_tree& tree_;
   schema_tree const* schema_;

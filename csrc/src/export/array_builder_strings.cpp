@@ -14,14 +14,14 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::int64_t most_bytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_bytes = std::numeric_limits<std::int32_t>::max();
 
-[[noreturn]] void fail_too_large(std::int64_t size, char const* way_out, column_path const& path)
+[[noreturn]] void fail_too_large(std::int64_t size, char const* advice, column_path const& path)
 {
   fail<std::overflow_error>(path,
                             std::to_string(size) + " bytes found, at most " +
-                              std::to_string(most_bytes) +
-                              " expected by the requested schema: " + way_out);
+                              std::to_string(max_bytes) +
+                              " expected by the requested schema: " + advice);
 }
 
 std::int64_t width_of(cudf::column_view const& offsets)
@@ -101,7 +101,7 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   auto const width = offset_width(node.layout);
   if (size == 0) {
     // 8 bytes serve for either width: a column without an offsets child does not tell it.
-    set_made(node, 1, zeros(8, exec_));
+    set_converted(node, 1, zeros(8, exec_));
     return 0;
   }
   check_offsets(offsets, begin + size, path);
@@ -111,21 +111,21 @@ std::int64_t array_builder::fill_offsets(array_node& node,
     return 0;
   }
   if (width == 8) {
-    set_made(node,
-             1,
-             cast_values(first,
-                         static_cast<cudf::size_type>(size + 1),
-                         cudf::type_id::INT32,
-                         cudf::type_id::INT64,
-                         exec_));
+    set_converted(node,
+                  1,
+                  cast_values(first,
+                              static_cast<cudf::size_type>(size + 1),
+                              cudf::type_id::INT32,
+                              cudf::type_id::INT64,
+                              exec_));
     return 0;
   }
   auto const ends = read_ends(first, size, 8, exec_);
-  auto const base = ends.last > most_bytes ? ends.first : 0;
-  if (ends.last - base > most_bytes) {
+  auto const base = ends.last > max_bytes ? ends.first : 0;
+  if (ends.last - base > max_bytes) {
     fail_too_large(ends.last - base, "ask for large_string", path);
   }
-  set_made(
+  set_converted(
     node,
     1,
     rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, exec_));
@@ -153,14 +153,14 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
   if (size > 0) {
     check_offsets(bytes.offsets, begin + size, level.path);
     view_bytes = offset_at(*bytes.offsets, begin + size, exec_);
-    if (view_bytes > most_bytes) { fail_too_large(view_bytes, "ask for large_string", level.path); }
+    if (view_bytes > max_bytes) { fail_too_large(view_bytes, "ask for large_string", level.path); }
     strings = {offset_address(*bytes.offsets, begin),
                width_of(*bytes.offsets),
                bytes.head,
                node.buffers[0],
                static_cast<cudf::size_type>(size)};
   }
-  set_made(node, 1, make_views(strings, exec_));
+  set_converted(node, 1, make_views(strings, exec_));
   node.buffers[2] = bytes.head;
   tree_.add_view_buffers(node, node.buffers.size() + 1);
   std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);
@@ -171,7 +171,7 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
 /// checked; for the others the array has arbitrary bytes of the buffer, or zeros.
 void array_builder::fill_fixed_size(array_node& node, export_level const& level)
 {
-  auto const& [column, rows, step, as, path] = level;
+  auto const& [column, rows, step, target, path] = level;
 
   auto const bytes    = bytes_of(column, rows, path, exec_);
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
@@ -185,7 +185,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   // need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
   if (step.no_nulls) { used.null_count = -1; }
   if (used.size == 0) {
-    set_made(node, 1, zeros(rows.size * width, exec_));
+    set_converted(node, 1, zeros(rows.size * width, exec_));
     return;
   }
   auto const view = view_of(column, used, exec_);
@@ -206,7 +206,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   if (used.size < rows.size) {
     padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, exec_);
   }
-  set_made(node, 1, std::move(padded));
+  set_converted(node, 1, std::move(padded));
 }
 
 }  // namespace cudf_arrow_bridge::detail

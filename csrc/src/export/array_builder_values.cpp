@@ -45,11 +45,11 @@ void array_builder::fill_values(array_node& node, export_level const& level, std
   node.per_row    = level.step.element_bits;
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
   if (id == type_id::BOOL8) {
-    set_made(node, 1, pack_bools(row_of(column, begin, 8), size, exec_));
+    set_converted(node, 1, pack_bools(row_of(column, begin, 8), size, exec_));
   } else if (auto const stored = stored_as(id, node.per_row); stored != type_id::EMPTY) {
     auto const* values = row_of(column, begin, bits_of(column.type()));
     auto const from    = id == type_id::DURATION_DAYS ? id : type_id::INT64;
-    set_made(node, 1, cast_values(values, size, from, stored, exec_));
+    set_converted(node, 1, cast_values(values, size, from, stored, exec_));
   } else {
     node.buffers[1] = row_of(column, begin, node.per_row);
   }
@@ -57,7 +57,7 @@ void array_builder::fill_values(array_node& node, export_level const& level, std
 
 void array_builder::fill_dictionary(array_node& node, export_level const& level, std::int64_t begin)
 {
-  auto const& [column, rows, step, as, path] = level;
+  auto const& [column, rows, step, target, path] = level;
 
   constexpr auto indices_index = cudf::dictionary_column_view::indices_column_index;
   constexpr auto keys_index    = cudf::dictionary_column_view::keys_column_index;
@@ -71,7 +71,7 @@ void array_builder::fill_dictionary(array_node& node, export_level const& level,
   auto const& keys = child_of(column, keys_index, path);
   fill_indices(node, indices, begin, keys.size(), level);
   node.dictionary    = tree_.add_nodes(1);
-  auto const* values = as == nullptr ? nullptr : &schema_->nodes[as->dictionary];
+  auto const* values = target == nullptr ? nullptr : &schema_->nodes[target->dictionary];
   fill(node.dictionary, keys, own_rows(keys), values, path);
 }
 
@@ -87,10 +87,10 @@ void array_builder::fill_indices(array_node& node,
   auto const bits   = bits_of(indices.type());
   auto const* first = row_of(indices, begin, bits);
   node.per_row      = step.element_bits;
-  if (indices.type().id() != step.index && num_keys > most_keys(step.index)) {
+  if (indices.type().id() != step.index && num_keys > max_keys(step.index)) {
     fail<std::overflow_error>(level.path,
                               std::to_string(num_keys) + " dictionary values found, at most " +
-                                std::to_string(most_keys(step.index)) +
+                                std::to_string(max_keys(step.index)) +
                                 " expected by the requested index type: ask for a wider one");
   }
   if (bits == step.element_bits) {
@@ -98,7 +98,7 @@ void array_builder::fill_indices(array_node& node,
     return;
   }
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
-  set_made(node, 1, cast_values(first, size, indices.type().id(), step.index, exec_));
+  set_converted(node, 1, cast_values(first, size, indices.type().id(), step.index, exec_));
 }
 
 }  // namespace cudf_arrow_bridge::detail

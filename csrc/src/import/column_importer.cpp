@@ -69,16 +69,16 @@ bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_
   if (has_offsets(type.layout)) {
     auto const width   = offset_width(type.layout);
     auto const* offset = static_cast<std::byte const*>(array.buffers[1]) + rows.begin * width;
-    auto before        = std::int64_t{0};
+    auto previous      = std::int64_t{0};
     for (auto row = std::int64_t{0}; row <= rows.size; ++row, offset += width) {
-      if (host::read_integer(offset, width) < before) { return false; }
-      before = host::read_integer(offset, width);
+      if (host::read_integer(offset, width) < previous) { return false; }
+      previous = host::read_integer(offset, width);
     }
     return true;
   }
-  auto const by_rows =
+  auto const children_share_rows =
     type.layout == array_layout::validity || type.layout == array_layout::fixed_lists;
-  if (!by_rows) { return true; }
+  if (!children_share_rows) { return true; }
   for (std::size_t i = 0; i < types.children.size(); ++i) {
     auto const& child = *array.children[i];
     if (!has_sound_offsets(types.children[i], child, rows_of_child(type, array, rows, child))) {
@@ -92,7 +92,7 @@ mask_range find_mask(import_level const& level, import_facts const& facts, execu
 {
   auto const& [types, array, rows, path] = level;
   auto const nulls                       = [&]() -> cudf::size_type {
-    if (auto const told = told_null_count(array, rows)) { return *told; }
+    if (auto const stated = stated_null_count(array, rows)) { return *stated; }
     auto const* known = facts.find(array, rows);
     return known != nullptr ? known->null_count
                             : count_nulls({array.buffers[0], rows.begin, rows.size}, exec);
@@ -116,17 +116,16 @@ mask_buffer import_mask(column_importer const& importer,
 {
   auto const* known = facts.find(level.array, level.rows);
   if (known != nullptr && known->mask) { return {std::move(*known->mask), known->null_count}; }
-  auto const& exec = importer.exec();
-  auto const found = find_mask(level, facts, exec);
-  if (found.null_count == 0) { return {importer.no_buffer(), 0}; }
-  return {found.is_on_word() && can_read_mask(found)
-            ? importer.take(found.first(), bytes_for_bits(found.bits.size))
-            : copy_bits(found.bits, exec),
-          found.null_count};
+  auto const& exec  = importer.exec();
+  auto const source = find_mask(level, facts, exec);
+  if (source.null_count == 0) { return {importer.no_buffer(), 0}; }
+  return {source.is_on_word() && can_read_mask(source)
+            ? importer.take(source.first(), bytes_for_bits(source.bits.size))
+            : copy_bits(source.bits, exec),
+          source.null_count};
 }
 
-/// On the host 8 bytes suffice even for decimal128: Arrow producers align to 8, and CPUs need no
-/// more.
+/// On the host 8 bytes suffice even for decimal128, which some Arrow producers align to 8 only.
 bool is_aligned(void const* memory, std::int64_t width, execution const& exec)
 {
   auto const alignment =
@@ -266,7 +265,7 @@ std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
 bool has_mask(ArrowArray const& array)
 { return array.n_buffers > 0 && array.buffers[0] != nullptr && array.null_count != 0; }
 
-std::optional<cudf::size_type> told_null_count(ArrowArray const& array, row_range const& rows)
+std::optional<cudf::size_type> stated_null_count(ArrowArray const& array, row_range const& rows)
 {
   if (!has_mask(array) || rows.size == 0) { return 0; }
   auto const whole = rows.begin == array.offset && rows.size == array.length;
@@ -287,11 +286,11 @@ row_range choose_rows(parsed_tree const& types,
   // word. first = 64 needs none for the mask, but strings and lists need one for their offsets;
   // with a mask that takes a whole word, 32 rows. At least 32 rows precede it, as 64 is a multiple
   // of 32.
-  auto const led     = in_word == 0 && first > 0 && has_offsets_in_struct(types);
-  auto const leading = led ? (masked ? word_bits : 1) : in_word;
-  auto const fits    = size + leading < std::numeric_limits<cudf::size_type>::max();
-  auto const keep    = size > 0 && leading > 0 && fits && !looks_up_rows(types, array) &&
-                       (!exec.host || has_sound_offsets(types, array, {first - leading, leading}));
+  auto const needs_leading_row = in_word == 0 && first > 0 && has_offsets_in_struct(types);
+  auto const leading           = needs_leading_row ? (masked ? word_bits : 1) : in_word;
+  auto const fits              = size + leading < std::numeric_limits<cudf::size_type>::max();
+  auto const keep = size > 0 && leading > 0 && fits && !looks_up_rows(types, array) &&
+                    (!exec.host || has_sound_offsets(types, array, {first - leading, leading}));
   return {first, size, keep ? leading : 0};
 }
 

@@ -23,7 +23,7 @@ namespace cudf_arrow_bridge::detail {
 bool has_mask(ArrowArray const& array);
 
 /// @return The null count of these rows, if the producer states it
-std::optional<cudf::size_type> told_null_count(ArrowArray const& array, row_range const& rows);
+std::optional<cudf::size_type> stated_null_count(ArrowArray const& array, row_range const& rows);
 
 /// One level of an import: a validated array, and the range of rows to import.
 struct import_level {

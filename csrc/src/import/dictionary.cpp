@@ -12,30 +12,32 @@ using cudf::type_id;
 
 /// The type for indices in libcudf, which are signed. The same width serves if all indices fit:
 /// 128 values take UINT8 indices 0 to 127, whose bits are those of INT8; 129 values take INT16.
-type_id signed_type(type_id found, std::int64_t num_values)
+type_id signed_type(type_id index, std::int64_t num_values)
 {
-  switch (found) {
+  switch (index) {
     case type_id::UINT8: return num_values > 128 ? type_id::INT16 : type_id::INT8;
     case type_id::UINT16: return num_values > 32'768 ? type_id::INT32 : type_id::INT16;
     case type_id::UINT32: return type_id::INT32;
     case type_id::UINT64: return type_id::INT64;
-    default: return found;
+    default: return index;
   }
 }
 
 std::unique_ptr<cudf::column> indices(column_importer const& importer, import_level const& level)
 {
-  auto const found  = index_type(*level.types.schema);
-  auto const wanted = signed_type(found, level.array.dictionary->length);
+  auto const stored = index_type(*level.types.schema);
+  auto const wanted = signed_type(stored, level.array.dictionary->length);
   auto const size   = level.rows.storage_size();
-  auto const as_they =
-    cudf::size_of(cudf::data_type{found}) == cudf::size_of(cudf::data_type{wanted});
-  if (as_they) { return importer.flat_column(wanted, size, import_values(importer, level).data); }
+  auto const same_width =
+    cudf::size_of(cudf::data_type{stored}) == cudf::size_of(cudf::data_type{wanted});
+  if (same_width) {
+    return importer.flat_column(wanted, size, import_values(importer, level).data);
+  }
   auto const width = level.type().element_bits / 8;
   auto const* first =
     static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
   return importer.flat_column(
-    wanted, size, cast_values(first, level.rows.num_rows(), found, wanted, importer.exec()));
+    wanted, size, cast_values(first, level.rows.num_rows(), stored, wanted, importer.exec()));
 }
 
 /// The keys of a dictionary. Keys that are dictionaries themselves are decoded, as libcudf does not

@@ -209,7 +209,7 @@ imported_table import_table(detail::parsed_tree const& types, import_call const&
 }
 
 /// Wraps an uploaded table, which owns its columns and borrows nothing.
-borrowed_table hold(imported_table&& table)
+borrowed_table as_borrowed(imported_table&& table)
 {
   auto result     = borrowed_table{};
   result.num_rows = table.num_rows;
@@ -221,7 +221,7 @@ borrowed_table borrow_table(detail::parsed_tree const& types, import_call const&
 {
   validate(types, call);
   if (call.array->device_type == ARROW_DEVICE_CPU && has_gpu()) {
-    return hold(make_table(types, call));
+    return as_borrowed(make_table(types, call));
   }
   check_is_struct(types, call.path);
   check_host_rows(*call.array, call.path, call.stream);

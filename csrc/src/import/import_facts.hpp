@@ -60,15 +60,15 @@ class import_facts {
   /// @return Null if nothing is known of this very range of rows
   [[nodiscard]] level_facts const* find(ArrowArray const& array, row_range const& rows) const
   {
-    auto const found = facts_.find(&array);
-    return found != facts_.end() && found->second.rows == rows ? &found->second : nullptr;
+    auto const entry = facts_.find(&array);
+    return entry != facts_.end() && entry->second.rows == rows ? &entry->second : nullptr;
   }
 
   /// @return The facts of whichever rows were surveyed; null if none were
   [[nodiscard]] level_facts const* find(ArrowArray const& array) const
   {
-    auto const found = facts_.find(&array);
-    return found != facts_.end() ? &found->second : nullptr;
+    auto const entry = facts_.find(&array);
+    return entry != facts_.end() ? &entry->second : nullptr;
   }
 
  private:

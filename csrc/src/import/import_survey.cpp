@@ -31,8 +31,8 @@ row_range rows_of_elements(parsed_type const& type,
                            row_range const& rows,
                            offset_ends const& ends)
 {
-  auto const sound = ends.first >= 0 && ends.first <= ends.last && ends.last <= elements.length;
-  if (!sound) { return {elements.offset, elements.length, 0}; }
+  auto const is_valid = ends.first >= 0 && ends.first <= ends.last && ends.last <= elements.length;
+  if (!is_valid) { return {elements.offset, elements.length, 0}; }
   auto const origin = origin_of(type, rows, ends);
   return {elements.offset + origin, ends.last - origin, 0};
 }
@@ -47,7 +47,7 @@ import_survey::import_survey(bool sanitize, execution const& exec)
 std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const& array,
                                                                row_range const& rows) const
 {
-  if (auto const told = told_null_count(array, rows)) { return told; }
+  if (auto const stated = stated_null_count(array, rows)) { return stated; }
   // An earlier answer was for a range that includes these rows, so 0 holds for them too.
   auto const* known = facts_.find(array);
   if (known != nullptr && known->null_count == 0) { return 0; }
@@ -57,7 +57,7 @@ std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const&
 void import_survey::add_null_count(parsed_tree const& types, ArrowArray const& array)
 {
   auto& asked =
-    asked_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
+    questions_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
   if (!known_null_count(array, asked.rows)) {
     asked.nulls = count({array.buffers[0], asked.rows.begin, asked.rows.size});
   }
@@ -66,7 +66,7 @@ void import_survey::add_null_count(parsed_tree const& types, ArrowArray const& a
 void import_survey::visit(parsed_tree const& types,
                           ArrowArray const& array,
                           row_range const& rows,
-                          std::optional<bit_range> const& above)
+                          std::optional<bit_range> const& parent_mask)
 {
   // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
   // surveyed in the next round, when the offsets tell which of them are.
@@ -75,19 +75,19 @@ void import_survey::visit(parsed_tree const& types,
   auto const& type = types.type;
   auto asked       = question{types, array, rows};
   if (rows.storage_size() == 0 || type.layout == array_layout::null) {
-    asked_.push_back(asked);
+    questions_.push_back(asked);
     return;
   }
   if (!known_null_count(array, rows)) {
     asked.nulls = count({array.buffers[0], rows.begin, rows.size});
   }
-  auto const mask = sanitize_ ? combine_masks(asked, above) : std::nullopt;
+  auto const mask = sanitize_ ? combine_masks(asked, parent_mask) : std::nullopt;
   if (has_offsets(type.layout)) { ask_about_offsets(asked, mask); }
-  if (has_fixed_length(type) && mask) { asked.misplaced = count(*mask); }
-  asked.is_seen_through = type.layout != array_layout::runs &&
-                          type.layout != array_layout::list_views32 &&
-                          type.layout != array_layout::list_views64;
-  asked_.push_back(asked);
+  if (has_fixed_length(type) && mask) { asked.nonempty_nulls = count(*mask); }
+  asked.needs_no_other_check = type.layout != array_layout::runs &&
+                               type.layout != array_layout::list_views32 &&
+                               type.layout != array_layout::list_views64;
+  questions_.push_back(asked);
 
   if (array.dictionary != nullptr) {
     auto const& keys = *array.dictionary;
@@ -114,40 +114,40 @@ void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> 
   asked.ends        = reads_->add(first, width);
   (void)reads_->add(first + size * width, width);
   if (mask) {
-    auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
-    auto const* found = keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_));
-    asked.misplaced   = count({found, 0, size});
+    auto const type = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    auto const* mask_of_nonempty =
+      keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_));
+    asked.nonempty_nulls = count({mask_of_nonempty, 0, size});
   }
 }
 
-/// @return The mask of the stored rows, combined with those of structs above; none if no row is
-/// null
+/// @return The mask of the stored rows and of structs above combined; none if no row is null
 std::optional<bit_range> import_survey::combine_masks(question& asked,
-                                                      std::optional<bit_range> const& above)
+                                                      std::optional<bit_range> const& parent_mask)
 {
   auto const& rows = asked.rows;
   if (known_null_count(asked.array, rows) == 0) {
     // Without nulls of its own, it takes over the nulls of the struct above.
-    if (above) { asked.all_nulls = count(asked.all_rows = *above); }
-    return above;
+    if (parent_mask) { asked.combined_nulls = count(asked.combined_mask = *parent_mask); }
+    return parent_mask;
   }
   auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
-  if (!above) { return own; }
+  if (!parent_mask) { return own; }
   auto const both = bit_range{
-    keep(device::valid_in_both(own.bits, above->bits, rows.num_rows(), exec_)), 0, own.size};
-  asked.all_nulls = count(asked.all_rows = both);
+    keep(device::valid_in_both(own.bits, parent_mask->bits, rows.num_rows(), exec_)), 0, own.size};
+  asked.combined_nulls = count(asked.combined_mask = both);
   return both;
 }
 
 import_facts import_survey::run()
 {
-  while (!asked_.empty()) {
+  while (!questions_.empty()) {
     read();
-    auto const answered = std::exchange(asked_, {});
+    auto const answered = std::exchange(questions_, {});
     for (auto const& one : answered) { facts_.set(one.array, answer_to(one)); }
     reads_ = std::make_unique<device::read_batch>(exec_.stream);
     ranges_.clear();
-    made_.clear();
+    temporaries_.clear();
     for (auto const& one : answered) { ask_again_below(one); }
   }
   return std::move(facts_);
@@ -167,16 +167,17 @@ void import_survey::read()
 
 level_facts import_survey::answer_to(question const& asked) const
 {
-  auto const told  = known_null_count(asked.array, asked.rows).value_or(0);
-  auto const nulls = asked.nulls ? counts_[*asked.nulls] : told;
-  auto result      = level_facts{asked.rows, nulls, {}};
+  auto const stated = known_null_count(asked.array, asked.rows).value_or(0);
+  auto const nulls  = asked.nulls ? counts_[*asked.nulls] : stated;
+  auto result       = level_facts{asked.rows, nulls, {}};
   if (asked.ends) {
     result.ends = offset_ends{reads_->at(*asked.ends), reads_->at(*asked.ends + 1)};
   }
-  result.is_clean = asked.is_seen_through && (!asked.misplaced || counts_[*asked.misplaced] == 0);
-  if (asked.all_nulls && counts_[*asked.all_nulls] != nulls) {
-    result.null_count = counts_[*asked.all_nulls];
-    result.mask       = std::make_shared<rmm::device_buffer>(copy_bits(asked.all_rows, exec_));
+  result.is_clean =
+    asked.needs_no_other_check && (!asked.nonempty_nulls || counts_[*asked.nonempty_nulls] == 0);
+  if (asked.combined_nulls && counts_[*asked.combined_nulls] != nulls) {
+    result.null_count = counts_[*asked.combined_nulls];
+    result.mask       = std::make_shared<rmm::device_buffer>(copy_bits(asked.combined_mask, exec_));
   }
   return result;
 }
@@ -201,7 +202,7 @@ std::size_t import_survey::count(bit_range const& range)
 }
 
 void const* import_survey::keep(rmm::device_buffer&& buffer)
-{ return made_.emplace_back(std::move(buffer)).data(); }
+{ return temporaries_.emplace_back(std::move(buffer)).data(); }
 
 /// Makes bit 0 of an aligned word the first row, by a copy if necessary.
 bit_range import_survey::align(bit_range const& range)
@@ -209,8 +210,8 @@ bit_range import_survey::align(bit_range const& range)
   auto const mask = mask_range{range};
   auto const size =
     cudf::num_bitmask_words(static_cast<cudf::size_type>(range.size)) * sizeof(cudf::bitmask_type);
-  auto const as_it_is = mask.is_on_word() && !ends_before(mask.first(), size);
-  return {as_it_is ? mask.first() : keep(copy_bits(range, exec_)), 0, range.size};
+  auto const is_usable = mask.is_on_word() && !ends_before(mask.first(), size);
+  return {is_usable ? mask.first() : keep(copy_bits(range, exec_)), 0, range.size};
 }
 
 bool is_clean(parsed_tree const& types,

@@ -56,11 +56,11 @@ class import_survey {
     row_range rows;
     std::optional<std::size_t>
       ends{};  ///< read of the first offset; the last offset is the next read
-    std::optional<std::size_t> nulls{};      ///< count: nulls of the array's own mask
-    std::optional<std::size_t> all_nulls{};  ///< count: nulls of `all_rows`
-    bit_range all_rows{};                    ///< own mask combined with those of structs above
-    std::optional<std::size_t> misplaced{};  ///< count: null rows that are not empty
-    bool is_seen_through{true};  ///< whether `misplaced` is all that `sanitize` looks for
+    std::optional<std::size_t> nulls{};           ///< count: nulls of the array's own mask
+    std::optional<std::size_t> combined_nulls{};  ///< count: nulls of `combined_mask`
+    bit_range combined_mask{};                    ///< own mask combined with those of structs above
+    std::optional<std::size_t> nonempty_nulls{};  ///< count: null rows that are not empty
+    bool needs_no_other_check{true};  ///< whether `nonempty_nulls` is all that `sanitize` looks for
   };
 
   /// Adds the questions about a level and all below.
@@ -68,9 +68,10 @@ class import_survey {
   void visit(parsed_tree const& types,
              ArrowArray const& array,
              row_range const& rows,
-             std::optional<bit_range> const& above);
+             std::optional<bit_range> const& parent_mask);
   void ask_about_offsets(question& asked, std::optional<bit_range> const& mask);
-  std::optional<bit_range> combine_masks(question& asked, std::optional<bit_range> const& above);
+  std::optional<bit_range> combine_masks(question& asked,
+                                         std::optional<bit_range> const& parent_mask);
   void read();
   [[nodiscard]] level_facts answer_to(question const& asked) const;
   void ask_again_below(question const& answered);
@@ -86,11 +87,11 @@ class import_survey {
 
   bool sanitize_;
   execution const& exec_;
-  std::vector<question> asked_;
+  std::vector<question> questions_;
   std::unique_ptr<device::read_batch> reads_;  ///< of the current round
   std::vector<bit_range> ranges_;
   std::vector<cudf::size_type> counts_;
-  std::vector<rmm::device_buffer> made_;  ///< temporary masks of the current round
+  std::vector<rmm::device_buffer> temporaries_;  ///< temporary masks of the current round
   import_facts facts_;
 };
 

@@ -74,35 +74,35 @@ source_array open_source(parsed_tree const& types,
                          cuda::stream_ref stream,
                          rmm::device_async_resource_ref mr)
 {
-  auto const from    = location_of(*array);
-  auto const on_host = from.device_type == ARROW_DEVICE_CPU;
-  auto const home   = has_gpu()
-                        ? memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}
-                        : memory_location{};
-  auto const is_far = from.device_type != ARROW_DEVICE_CPU &&
-                      from.device_type != ARROW_DEVICE_CUDA_HOST &&
-                      from.device_id != home.device_id;
+  auto const location = location_of(*array);
+  auto const on_host  = location.device_type == ARROW_DEVICE_CPU;
+  auto const current =
+    has_gpu() ? memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}
+              : memory_location{};
+  auto const is_far = location.device_type != ARROW_DEVICE_CPU &&
+                      location.device_type != ARROW_DEVICE_CUDA_HOST &&
+                      location.device_id != current.device_id;
   if (is_far && !options.copy) {
-    throw std::invalid_argument{to_string(from) + " found, memory of the current device " +
-                                std::to_string(home.device_id) +
+    throw std::invalid_argument{to_string(location) + " found, memory of the current device " +
+                                std::to_string(current.device_id) +
                                 " expected: import it with copy=True, or make its device current"};
   }
   if (!on_host) {
     wait_for_producer(*array, stream);
     if (options.validate == validation::full) {
-      validate_copy(types, array->array, from, path, stream, mr);
+      validate_copy(types, array->array, location, path, stream, mr);
     }
   }
-  auto const here      = execution{on_host, stream, on_host ? host_memory_resource() : mr};
+  auto const exec      = execution{on_host, stream, on_host ? host_memory_resource() : mr};
   auto const to_upload = on_host && has_gpu();
   auto const root      = array->array;  // copied first: the struct is moved from below
   auto share           = foreign_share{new foreign_array{array, on_host}, stream};
-  if (!options.copy || to_upload) { return {root, std::move(share), here, to_upload}; }
+  if (!options.copy || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
-  auto const tree        = copy_tree(*view_tree(types, root, from), 0, home, stream, mr);
+  auto const tree        = copy_tree(*view_tree(types, root, location), 0, current, stream, mr);
   auto copy              = array_tree::to_arrow(tree, 0);
   auto const copied_root = copy->array;
-  return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, here, false};
+  return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, exec, false};
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -22,10 +22,10 @@ namespace {
 
 using cudf::type_id;
 
-column_metadata const nothing_known{};
+column_metadata const no_metadata{};
 
 column_metadata const& values_metadata(column_metadata const& metadata)
-{ return metadata.children.empty() ? nothing_known : metadata.children.front(); }
+{ return metadata.children.empty() ? no_metadata : metadata.children.front(); }
 
 bool has_large_offsets(cudf::column_view const& column)
 {
@@ -39,11 +39,11 @@ int precision_of(cudf::data_type type, column_metadata const& metadata)
 
 void check_precision(cudf::data_type type, column_metadata const& metadata, column_path const& path)
 {
-  auto const most = max_precision(bits_of(type));
-  if (metadata.precision < 0 || metadata.precision > most) {
+  auto const limit = max_precision(bits_of(type));
+  if (metadata.precision < 0 || metadata.precision > limit) {
     fail_invalid(path,
                  "precision " + std::to_string(metadata.precision) + " found, at most " +
-                   std::to_string(most) + " expected for a decimal of " +
+                   std::to_string(limit) + " expected for a decimal of " +
                    std::to_string(bits_of(type)) + " bits");
   }
 }
@@ -144,7 +144,7 @@ bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
   if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
   auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index).size();
-  return keys <= most_keys(step.index);
+  return keys <= max_keys(step.index);
 }
 
 parsed_type parse(ArrowSchema const& schema, column_path const& path)
@@ -303,7 +303,7 @@ bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_ma
          !format.starts_with("+r");
 }
 
-std::int64_t most_keys(cudf::type_id index)
+std::int64_t max_keys(cudf::type_id index)
 {
   auto const type = cudf::data_type{index};
   auto const bits = bits_of(type) - (cudf::is_signed(type) ? 1 : 0);

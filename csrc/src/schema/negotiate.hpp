@@ -102,7 +102,7 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
 
 /// The most keys that indices of a type can refer to: 128 for INT8, 256 for UINT8.
-std::int64_t most_keys(cudf::type_id index);
+std::int64_t max_keys(cudf::type_id index);
 
 /// @return A child of a schema; null if `schema` is null or has no such child
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index);

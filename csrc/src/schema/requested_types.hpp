@@ -20,8 +20,7 @@ struct requested_types {
   ArrowSchema const* origin;  ///< schema that the column was imported with
   bool exact{false};  ///< whether the origin is storage of an extension type: restored exactly
 
-  /// For use with `child`: drops a schema whose children are not those of a column of type
-  /// `parent`.
+  /// For use with `child`: drops a schema whose children do not match a column of type `parent`.
   [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map = false) const
   {
     auto const fits = [=](ArrowSchema const* schema) {
@@ -50,8 +49,7 @@ struct requested_types {
   }
 };
 
-/// How the chosen types compare with the requested and the original ones, for a level and all
-/// below.
+/// Compares the chosen types of a level and all below with the requested and original ones.
 struct negotiation_result {
   bool met{true};       ///< all have the requested types
   bool changed{false};  ///< one has another type than without a request

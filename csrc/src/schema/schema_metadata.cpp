@@ -27,7 +27,7 @@ void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 }
 
 /// Parses the packed metadata of an `ArrowSchema`.
-key_value_metadata unpacked(char const* metadata)
+key_value_metadata parse_metadata(char const* metadata)
 {
   auto result = key_value_metadata{};
   auto reader = ArrowMetadataReader{};
@@ -62,16 +62,17 @@ void set_negotiated_metadata(ArrowSchema& schema,
                              ArrowSchema const* wanted,
                              negotiation_result const& agreed)
 {
-  auto const asked = wanted == nullptr ? key_value_metadata{} : unpacked(wanted->metadata);
-  auto const keep  = agreed.kept && !agreed.changed;
+  auto const requested =
+    wanted == nullptr ? key_value_metadata{} : parse_metadata(wanted->metadata);
+  auto const keep = agreed.kept && !agreed.changed;
   if (wanted == nullptr && keep) {
     set_metadata(schema, own);
     return;
   }
   auto result = key_value_metadata{};
-  append_if(result, asked.empty() ? own : asked, false);
-  if (has_extension(asked) && agreed.met) {
-    append_if(result, asked, true);
+  append_if(result, requested.empty() ? own : requested, false);
+  if (has_extension(requested) && agreed.met) {
+    append_if(result, requested, true);
   } else if (keep) {
     append_if(result, own, true);
   }

@@ -27,9 +27,9 @@ template <typename Stream>
 void check(int code, Stream* stream)
 {
   if (code == 0) { return; }
-  auto const* message = stream->get_last_error(stream);
-  auto const is_told  = message != nullptr && *message != '\0';
-  throw stream_error{code, detail::to_utf8(is_told ? message : std::strerror(code))};
+  auto const* message    = stream->get_last_error(stream);
+  auto const has_message = message != nullptr && *message != '\0';
+  throw stream_error{code, detail::to_utf8(has_message ? message : std::strerror(code))};
 }
 
 void pull(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out)

@@ -69,7 +69,7 @@ class slice_source : public batch_source {
   stream_batch next() override
   {
     auto const rows = num_rows(whole_);
-    if (begin_ == rows && (rows > 0 || any_)) { return {}; }
+    if (begin_ == rows && (rows > 0 || has_batch_)) { return {}; }
     auto const size   = std::min(max_rows_, rows - begin_);
     auto const stream = made_on_.named_here(stream_);
     auto array =
@@ -77,7 +77,7 @@ class slice_source : public batch_source {
         ? to_arrow_device(whole_, schema_, owner_, options_, stream, mr_)
         : to_arrow_device(part_of(whole_, begin_, size), schema_, owner_, options_, stream, mr_);
     begin_ += size;
-    any_ = true;
+    has_batch_ = true;
     return {schema_, std::move(array)};
   }
 
@@ -91,7 +91,7 @@ class slice_source : public batch_source {
   detail::thread_stamp made_on_;
   rmm::device_async_resource_ref mr_;
   cudf::size_type begin_{0};
-  bool any_{false};
+  bool has_batch_{false};
 };
 
 class single_source : public batch_source {

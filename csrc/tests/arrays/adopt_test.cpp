@@ -23,8 +23,8 @@ struct scripted_resource {
   void* allocate_sync(std::size_t, std::size_t) { return *live.insert(next); }
   void deallocate_sync(void* memory, std::size_t, std::size_t) noexcept
   {
-    auto const found = live.find(memory);
-    found == live.end() ? void(++strangers) : void(live.erase(found));
+    auto const allocation = live.find(memory);
+    allocation == live.end() ? void(++unknown_frees) : void(live.erase(allocation));
   }
 
   void* allocate(cuda::stream_ref, std::size_t bytes, std::size_t alignment)
@@ -61,7 +61,7 @@ TEST_F(Adopt, KeepsTheProducerUntilTheBufferIsFreed)
   }
   EXPECT_EQ(source.released, 1);
   EXPECT_TRUE(upstream.live.empty());
-  EXPECT_EQ(upstream.strangers, 0);
+  EXPECT_EQ(upstream.unknown_frees, 0);
 }
 
 TEST_F(Adopt, SharesTheProducer)
@@ -107,7 +107,7 @@ TEST_F(Adopt, GetsMoreMemoryFromUpstream)
   EXPECT_EQ(upstream.live.size(), 1U);
   resource.deallocate(stream(), grown, 32, 8);
   EXPECT_TRUE(upstream.live.empty());
-  EXPECT_EQ(upstream.strangers, 0);
+  EXPECT_EQ(upstream.unknown_frees, 0);
   EXPECT_EQ(source.released, 0);
 }
 

@@ -15,8 +15,7 @@ namespace {
 std::atomic<std::int64_t> num_live{0};
 thread_local std::int64_t until_failure = -1;  ///< -1: never
 
-/// nanoarrow 0.8 does not check the allocation of an array's buffer pointers, so it never fails
-/// here.
+/// nanoarrow 0.8 does not check the allocation of an array's buffer pointers: it never fails here.
 constexpr auto unchecked = std::int64_t{NANOARROW_MAX_FIXED_BUFFERS * sizeof(void*)};
 
 bool must_fail(std::int64_t size)

@@ -62,9 +62,9 @@ TEST_P(Request, IsMetWhateverTheRows)
   for (auto const nulls : {0, 30, 100}) {
     auto const values = samples(type, requested_rows, nulls);
     auto const column = make_column(type, values);
-    auto const found  = export_as(*column, {}, wanted.get());
-    EXPECT_STREQ(found.schema->format, met) << nulls;
-    EXPECT_EQ(found.array->array.length, requested_rows);
+    auto const result = export_as(*column, {}, wanted.get());
+    EXPECT_STREQ(result.schema->format, met) << nulls;
+    EXPECT_EQ(result.array->array.length, requested_rows);
     EXPECT_STREQ(wanted->format, requested);  // borrowed, not taken
   }
 }
@@ -85,8 +85,8 @@ TEST(Requests, LargeStringsHoldTheSameRows)
   auto const type   = flat("string");
   auto const values = samples(type, requested_rows, 30);
   auto const column = make_column(type, values);
-  auto const found  = export_as(*column, {}, schema_of("U").get());
-  EXPECT_EQ(read_arrow(found.array->array, flat("large_string")), values);
+  auto const result = export_as(*column, {}, schema_of("U").get());
+  EXPECT_EQ(read_arrow(result.array->array, flat("large_string")), values);
 }
 
 /// A string column of {"a", "bc"} whose 64-bit offsets begin at `far` instead of 0.
@@ -113,16 +113,16 @@ class far_text {
 TEST(Requests, StringsOfSlicesThatFitAreNarrowed)
 {
   auto const strings = far_text{std::int64_t{1} << 40};
-  auto const found   = export_as(strings.view(), {}, schema_of("u").get());
-  EXPECT_EQ(read_arrow(found.array->array, flat("string")), (rows{{"a"}, {"bc"}}));
+  auto const result  = export_as(strings.view(), {}, schema_of("u").get());
+  EXPECT_EQ(read_arrow(result.array->array, flat("string")), (rows{{"a"}, {"bc"}}));
 }
 
 TEST(Requests, ViewsReachTwoGigabytes)
 {
   constexpr auto most  = std::int64_t{std::numeric_limits<std::int32_t>::max()};
   auto const reachable = far_text{most - 3};
-  auto const found     = export_as(reachable.view(), {}, schema_of("vu").get());
-  EXPECT_EQ(read_arrow(found.array->array, as(cudf::type_id::STRING, "string_view", "vu")),
+  auto const result    = export_as(reachable.view(), {}, schema_of("vu").get());
+  EXPECT_EQ(read_arrow(result.array->array, as(cudf::type_id::STRING, "string_view", "vu")),
             (rows{{"a"}, {"bc"}}));
   auto const too_far = far_text{most - 2};
   EXPECT_THROW((void)export_as(too_far.view(), {}, schema_of("vu").get()), std::overflow_error);
@@ -137,9 +137,9 @@ TEST(Requests, MapsWithoutNamesHaveArrows)
   for (auto* level : {entries, entries->children[0], entries->children[1]}) {
     check(ArrowSchemaSetName(level, nullptr));
   }
-  auto const found  = export_as(*column, {}, wanted.get());
-  auto const* names = found.schema->children[0];
-  EXPECT_STREQ(found.schema->format, "+m");
+  auto const result = export_as(*column, {}, wanted.get());
+  auto const* names = result.schema->children[0];
+  EXPECT_STREQ(result.schema->format, "+m");
   EXPECT_STREQ(names->name, "entries");
   EXPECT_STREQ(names->children[0]->name, "key");
   EXPECT_STREQ(names->children[1]->name, "value");
@@ -193,11 +193,11 @@ TEST(Requests, DictionariesOfNestedValuesComeAsTheyAre)
     auto const type   = dictionary_of(values);
     auto const held   = samples(type, 20, 30);
     auto const column = make_column(type, held);
-    auto const found  = export_as(*column, {}, make_schema(values).get());
-    EXPECT_STREQ(found.schema->format, "i") << values.name;
-    ASSERT_NE(found.schema->dictionary, nullptr) << values.name;
-    EXPECT_EQ(found.schema->dictionary->format, values.format);
-    EXPECT_EQ(read_arrow(found.array->array, type), held);
+    auto const result = export_as(*column, {}, make_schema(values).get());
+    EXPECT_STREQ(result.schema->format, "i") << values.name;
+    ASSERT_NE(result.schema->dictionary, nullptr) << values.name;
+    EXPECT_EQ(result.schema->dictionary->format, values.format);
+    EXPECT_EQ(read_arrow(result.array->array, type), held);
   }
 }
 
@@ -240,16 +240,16 @@ TEST_P(FixedSizeBytes, ConcernOnlyTheRowsOfASlice)
   auto const all                    = column->view();
   auto const part_of_all            = cudf::column_view{
     all.type(), 3, nullptr, all.null_mask(), 1, 2, {all.child_begin(), all.child_end()}};
-  auto const type  = struct_of({bytes_as("bytes_3", "w:3")});
-  auto const found = export_as(part_of_all, {}, make_schema(type).get());
-  auto expected    = part(lists, 2, 5);
+  auto const type   = struct_of({bytes_as("bytes_3", "w:3")});
+  auto const result = export_as(part_of_all, {}, make_schema(type).get());
+  auto expected     = part(lists, 2, 5);
   for (auto& row : expected) { row = {rows{row}}; }
   expected[1] = value{};
-  EXPECT_EQ(read_arrow(found.array->array, type), expected);
+  EXPECT_EQ(read_arrow(result.array->array, type), expected);
 
-  auto const& field  = *found.array->array.children[0];
+  auto const& field  = *result.array->array.children[0];
   auto const* first  = static_cast<std::uint8_t const*>(field.buffers[1]) + 3 * field.offset;
-  auto const skipped = found.array->array.offset * 3;
+  auto const skipped = result.array->array.offset * 3;
   auto const held    = all.child(0).child(1);
   auto const at      = lists[0].items().size() + lists[1].items().size();
   EXPECT_EQ(first + skipped == held.head<std::uint8_t>() + at, shared);
@@ -307,8 +307,8 @@ TEST(Requests, BytesMayBeginInsideTheirColumn)
   auto const offsets = integers(cudf::type_id::INT32, std::vector<std::int32_t>{0, 1, 3});
   auto const lists   = cudf::column_view{
     cudf::data_type{cudf::type_id::LIST}, 2, nullptr, nullptr, 0, 0, {*offsets, element}};
-  auto const found = export_as(lists, {}, schema_of("z").get());
-  EXPECT_EQ(read_arrow(found.array->array, bytes_as("binary", "z")),
+  auto const result = export_as(lists, {}, schema_of("z").get());
+  EXPECT_EQ(read_arrow(result.array->array, bytes_as("binary", "z")),
             (rows{bytes(1, 1), bytes(2, 2)}));
 }
 
@@ -326,9 +326,9 @@ TEST(Requests, BytesWithoutNullsMayLackWhereTheirStructIsNull)
     auto metadata      = column_metadata{};
     auto const as_were = make_schema(type);
     if (with_origin) { metadata.origin = as_were.get(); }
-    auto const found = export_as(*column, metadata, wanted.get());
-    EXPECT_EQ(found.schema->children[0]->flags, 0);
-    EXPECT_EQ(read_arrow(found.array->array, type), expected) << with_origin;
+    auto const result = export_as(*column, metadata, wanted.get());
+    EXPECT_EQ(result.schema->children[0]->flags, 0);
+    EXPECT_EQ(read_arrow(result.array->array, type), expected) << with_origin;
   }
 }
 
@@ -347,11 +347,11 @@ TEST(Origin, IsForgottenWhereTheTypeIsAnother)
   auto const origin   = schema_of("tdm");
   auto metadata       = column_metadata{.origin = origin.get()};
   metadata.metadata   = {{"ARROW:extension:name", "a.date"}, {"k", "v"}};
-  auto const found    = export_as(*column, metadata, nullptr);
+  auto const result   = export_as(*column, metadata, nullptr);
   auto extension_name = ArrowStringView{};
-  EXPECT_STREQ(found.schema->format, "i");
+  EXPECT_STREQ(result.schema->format, "i");
   check(ArrowMetadataGetValue(
-    found.schema->metadata, ArrowCharView("ARROW:extension:name"), &extension_name));
+    result.schema->metadata, ArrowCharView("ARROW:extension:name"), &extension_name));
   EXPECT_EQ(extension_name.data, nullptr);
 }
 

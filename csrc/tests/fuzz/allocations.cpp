@@ -82,11 +82,11 @@ allocation_meter& heap() { return meter; }
 
 namespace fuzz = cudf_arrow_bridge::fuzz;
 
-constexpr auto usual = std::size_t{__STDCPP_DEFAULT_NEW_ALIGNMENT__};
+constexpr auto default_alignment = std::size_t{__STDCPP_DEFAULT_NEW_ALIGNMENT__};
 
-void* operator new(std::size_t size) { return fuzz::allocate_or_throw(size, usual); }
+void* operator new(std::size_t size) { return fuzz::allocate_or_throw(size, default_alignment); }
 
-void* operator new[](std::size_t size) { return fuzz::allocate_or_throw(size, usual); }
+void* operator new[](std::size_t size) { return fuzz::allocate_or_throw(size, default_alignment); }
 
 void* operator new(std::size_t size, std::align_val_t alignment)
 { return fuzz::allocate_or_throw(size, static_cast<std::size_t>(alignment)); }
@@ -95,10 +95,10 @@ void* operator new[](std::size_t size, std::align_val_t alignment)
 { return fuzz::allocate_or_throw(size, static_cast<std::size_t>(alignment)); }
 
 void* operator new(std::size_t size, std::nothrow_t const&) noexcept
-{ return fuzz::allocate(size, usual); }
+{ return fuzz::allocate(size, default_alignment); }
 
 void* operator new[](std::size_t size, std::nothrow_t const&) noexcept
-{ return fuzz::allocate(size, usual); }
+{ return fuzz::allocate(size, default_alignment); }
 
 void operator delete(void* memory) noexcept { fuzz::deallocate(memory); }
 

@@ -14,7 +14,7 @@ namespace {
 
 using release_function = cudf::column::contents (*)(cudf::column*);
 
-auto const libcudfs_own =
+auto const original_release =
   reinterpret_cast<release_function>(dlsym(RTLD_NEXT, "_ZN4cudf6column7releaseEv"));
 
 }  // namespace
@@ -23,7 +23,7 @@ cudf::column::contents cudf::column::release() noexcept
 {
   auto& left     = cudf_arrow_bridge::fuzz::heap().news_until_failure;
   auto const was = std::exchange(left, -1);
-  auto result    = libcudfs_own(this);
+  auto result    = original_release(this);
   left           = was;
   return result;
 }

@@ -33,12 +33,12 @@ struct share {
 };
 constexpr auto shares = std::to_array<share>(
   {{subject::array, 22}, {subject::request, 6}, {subject::stream, 2}, {subject::tensor, 2}});
-constexpr int most_changes    = 3;
-constexpr auto most_mutations = std::numeric_limits<std::int64_t>::max();
+constexpr int max_changes    = 3;
+constexpr auto max_mutations = std::numeric_limits<std::int64_t>::max();
 
 struct arguments {
   std::uint64_t seed{std::random_device{}()};
-  std::int64_t mutations{most_mutations};
+  std::int64_t mutations{max_mutations};
   double seconds{0};
 };
 
@@ -65,13 +65,15 @@ bool is_supported(tree& target)
 /// Imports a valid tree, which must succeed with equal values unless a type is unsupported.
 outcome import_valid(tree& target)
 {
-  auto how = trial{.is_valid = true};
-  if (target.random.percent(50)) { how.options.validate = validation::full; }
-  auto const ended = import_once(target, on_cpu(), how);
-  auto const right = is_supported(target) ? outcome::equal : outcome::refused_type;
-  if (ended == outcome::imported) { throw finding{"a valid array that nanoarrow does not read"}; }
-  if (ended != right) { throw finding{"a valid array refused, or not refused: " + last_refusal()}; }
-  return ended;
+  auto setup = trial{.is_valid = true};
+  if (target.random.percent(50)) { setup.options.validate = validation::full; }
+  auto const result = import_once(target, on_cpu(), setup);
+  auto const right  = is_supported(target) ? outcome::equal : outcome::refused_type;
+  if (result == outcome::imported) { throw finding{"a valid array that nanoarrow does not read"}; }
+  if (result != right) {
+    throw finding{"a valid array refused, or not refused: " + last_refusal()};
+  }
+  return result;
 }
 
 template <typename Import>
@@ -79,12 +81,12 @@ outcome import_mutated(tree& target, Import const& import)
 {
   auto device  = on_cpu();
   auto& random = target.random;
-  for (auto changes = 1 + random.below(most_changes); changes > 0; --changes) {
+  for (auto changes = 1 + random.below(max_changes); changes > 0; --changes) {
     mutate(target, device);
   }
-  auto how = draw_trial(random);
-  if (target.is_spoiled) { how.options.validate = validation::full; }
-  return provide(target) ? import(target, device, how) : outcome::not_provided;
+  auto setup = draw_trial(random);
+  if (target.is_corrupted) { setup.options.validate = validation::full; }
+  return provide(target) ? import(target, device, setup) : outcome::not_provided;
 }
 
 outcome try_mutated(tree& target, subject kind)
@@ -182,7 +184,7 @@ int run(std::vector<std::string> const& words)
       return usage();
     }
   }
-  auto const is_bounded = given.seconds > 0 || given.mutations < most_mutations;
+  auto const is_bounded = given.seconds > 0 || given.mutations < max_mutations;
   if (!is_bounded) { given.seconds = 60; }
   return run(given);
 }

@@ -23,11 +23,12 @@ constexpr int patience = 30;  ///< seconds that one trial may take on a busy mac
 statistics const* watched            = nullptr;
 std::uint64_t volatile last_position = 0;
 
-void say(std::string_view text) noexcept { (void)!write(STDERR_FILENO, text.data(), text.size()); }
+void write_stderr(std::string_view text) noexcept
+{ (void)!write(STDERR_FILENO, text.data(), text.size()); }
 
 void on_crash(int signal)
 {
-  say("FINDING: a crash, or an abort\n");
+  write_stderr("FINDING: a crash, or an abort\n");
   watched->print_replay();
   watched->print_tree();
   std::signal(signal, SIG_DFL);
@@ -40,7 +41,7 @@ void on_alarm(int)
     last_position = watched->position();
     return;
   }
-  say("FINDING: an import that does not end\n");
+  write_stderr("FINDING: an import that does not end\n");
   std::abort();
 }
 
@@ -86,7 +87,7 @@ void statistics::print() const
 
 void statistics::print_tree() const
 {
-  tree_->reveal();
+  tree_->unpoison();
   tree_->print(std::cerr);
 }
 
@@ -100,7 +101,7 @@ void statistics::print_replay() const noexcept
                                   "(fails in mutation %lld)\n",
                                   static_cast<unsigned long long>(seed_),
                                   static_cast<long long>(mutations_of_seed_ + 1));
-  say({text, static_cast<std::size_t>(size)});
+  write_stderr({text, static_cast<std::size_t>(size)});
 }
 
 void report_crashes(statistics const& counts)

@@ -28,13 +28,13 @@ class statistics {
     tree_              = &target;
   }
 
-  void add_valid(outcome ended) { add(subject::valid, ended); }
+  void add_valid(outcome result) { add(subject::valid, result); }
 
-  void add_mutation(subject kind, outcome ended)
+  void add_mutation(subject kind, outcome result)
   {
     ++mutations_of_seed_;
-    add(kind, ended);
-    if (ended != outcome::not_provided) { ++num_mutations_; }
+    add(kind, result);
+    if (result != outcome::not_provided) { ++num_mutations_; }
   }
 
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -59,8 +59,8 @@ class statistics {
  private:
   using clock = std::chrono::steady_clock;
 
-  void add(subject kind, outcome ended)
-  { ++counts_[static_cast<std::size_t>(ended)][static_cast<std::size_t>(kind)]; }
+  void add(subject kind, outcome result)
+  { ++counts_[static_cast<std::size_t>(result)][static_cast<std::size_t>(kind)]; }
 
   std::uint64_t first_seed_;
   double seconds_;

@@ -223,12 +223,12 @@ TEST(ImportAddresses, AMisalignedMaskOfAChildIsCopiedAlone)
 }
 
 /// An array whose buffers begin the given number of bytes after an aligned address.
-struct crooked_array {
+struct misaligned_array {
   std::vector<std::uint64_t> memory;
   std::array<void const*, 2> buffers{};
   unique_device_array array;
 
-  crooked_array(std::size_t mask_shift, std::size_t data_shift, std::size_t data_size)
+  misaligned_array(std::size_t mask_shift, std::size_t data_shift, std::size_t data_size)
     : memory(2 + (data_size + 15) / 8)
   {
     auto* base       = reinterpret_cast<std::byte*>(memory.data());
@@ -258,7 +258,7 @@ TEST(ImportAddresses, MisalignedBuffersAreCopied)
     for (auto const& [mask_shift, data_shift] : {std::pair{0U, 0U}, {1U, 0U}, {0U, 1U}, {4U, 2U}}) {
       SCOPED_TRACE(std::string{name} + " " + std::to_string(mask_shift) +
                    std::to_string(data_shift));
-      auto source       = crooked_array{mask_shift, data_shift, 3 * width};
+      auto source       = misaligned_array{mask_shift, data_shift, 3 * width};
       auto const column = import_array(type, source.array);
       auto const view   = column.view();
       EXPECT_EQ(view.null_mask() == source.buffers[0], mask_shift % 4 == 0);
@@ -530,15 +530,15 @@ TEST(BorrowTable, ImportsMisalignedBuffers)
   auto const type   = struct_of({flat("int64"), flat("string")});
   auto const values = random_rows(type, 3, 0);
   tracked source{produce(type, values)};
-  auto const crooked = [](ArrowArray& field, std::size_t size) {
+  auto const misalign = [](ArrowArray& field, std::size_t size) {
     auto copy = std::vector<std::byte>(1 + size);
     std::memcpy(copy.data() + 1, field.buffers[1], size);
     field.buffers[1] = copy.data() + 1;
     return copy;
   };
   auto* const* fields = source.array->array.children;
-  auto const numbers  = crooked(*fields[0], 3 * 8);
-  auto const offsets  = crooked(*fields[1], 4 * 4);
+  auto const numbers  = misalign(*fields[0], 3 * 8);
+  auto const offsets  = misalign(*fields[1], 4 * 4);
   auto const table    = borrow_table(type, source.array);
   for (auto const& column : table.columns) { EXPECT_NE(column.imported.storage, nullptr); }
   EXPECT_EQ(table_rows(table, type), values);

@@ -75,15 +75,15 @@ TEST_P(Stream, SlicesHoldAllRows)
 {
   auto const& type = GetParam();
   for (auto const max_rows : {1, 3, 8, 24, 25, 26}) {
-    auto whole  = sliced{type, max_rows};
-    auto stream = device_array_stream{std::move(whole.source)}.to_arrow();
-    auto found  = rows{};
+    auto whole    = sliced{type, max_rows};
+    auto stream   = device_array_stream{std::move(whole.source)}.to_arrow();
+    auto received = rows{};
     for (auto array = pull(stream); !array.is_released(); array = pull(stream)) {
       EXPECT_LE(array->array.length, max_rows);
       auto const part = read_arrow(array->array, type);
-      found.insert(found.end(), part.begin(), part.end());
+      received.insert(received.end(), part.begin(), part.end());
     }
-    EXPECT_EQ(found, whole.values);
+    EXPECT_EQ(received, whole.values);
   }
 }
 
@@ -94,14 +94,14 @@ TEST_P(Stream, ReadersTakeWhatExportsGive)
   auto stream      = device_array_stream{std::move(whole.source)}.to_arrow_host();
   auto reader      = array_stream_reader{stream.get()};
   EXPECT_TRUE(stream.is_released());
-  auto found = rows{};
+  auto received = rows{};
   for (auto array = reader.next(); !array.is_released(); array = reader.next()) {
     auto const column = checked(from_arrow_device_column(
       reader.schema(), array.get(), {}, test::stream(), host_memory_resource()));
     auto const part   = read_rows(column.view(), type);
-    found.insert(found.end(), part.begin(), part.end());
+    received.insert(received.end(), part.begin(), part.end());
   }
-  EXPECT_EQ(found, whole.values);
+  EXPECT_EQ(received, whole.values);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Stream, ::testing::ValuesIn(nested_shapes()), case_name);
@@ -192,9 +192,9 @@ TEST(Streams, WithoutBatchesNeedASchema)
   EXPECT_THROW((void)batches.schema(), std::invalid_argument);
   auto const schema = sliced{flat("int32"), 1}.schema;
   auto stream       = device_array_stream{nothing(), schema}.to_arrow();
-  auto found        = unique_schema{};
-  EXPECT_EQ(stream->get_schema(stream.get(), found.get()), 0);
-  EXPECT_STREQ(found->format, "i");
+  auto received     = unique_schema{};
+  EXPECT_EQ(stream->get_schema(stream.get(), received.get()), 0);
+  EXPECT_STREQ(received->format, "i");
   EXPECT_TRUE(pull(stream).is_released());
 }
 
@@ -367,10 +367,10 @@ TEST(StreamReaders, ReleaseInTheMiddle)
 TEST(StreamReaders, TellTheProducersError)
 {
   auto const* unnamed = std::strerror(ENOSPC);
-  for (auto const& [message, told] : {std::pair{"the disk is gone", "the disk is gone"},
-                                      {nullptr, unnamed},
-                                      {"", unnamed},
-                                      {"\xe9t\xe9", "\\xe9t\\xe9"}}) {
+  for (auto const& [message, expected] : {std::pair{"the disk is gone", "the disk is gone"},
+                                          {nullptr, unnamed},
+                                          {"", unnamed},
+                                          {"\xe9t\xe9", "\\xe9t\\xe9"}}) {
     auto source = foreign_stream{.batches = 1, .code = ENOSPC, .message = message};
     auto stream = source.make();
     auto reader = array_stream_reader{&stream};
@@ -382,7 +382,7 @@ TEST(StreamReaders, TellTheProducersError)
         ADD_FAILURE();
       } catch (stream_error const& error) {
         EXPECT_EQ(error.code(), ENOSPC);
-        EXPECT_STREQ(error.what(), told);
+        EXPECT_STREQ(error.what(), expected);
       }
     }
     EXPECT_EQ(reader.error_code(), ENOSPC);

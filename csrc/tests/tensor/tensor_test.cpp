@@ -22,8 +22,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A DLPack tensor with exactly the memory it needs, so that AddressSanitizer detects further
-/// reads.
+/// A DLPack tensor of exactly the memory it needs: AddressSanitizer detects further reads.
 struct lent_tensor {
   explicit lent_tensor(std::vector<std::int64_t> extents,
                        std::vector<std::int64_t> steps,

@@ -11,8 +11,8 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-constexpr std::int64_t most_rows  = std::int64_t{1} << 15;
-constexpr std::size_t most_output = std::size_t{1} << 20;
+constexpr std::int64_t max_rows  = std::int64_t{1} << 15;
+constexpr std::size_t max_output = std::size_t{1} << 20;
 
 /// Reads rows of a nanoarrow view. Functions return false for rows out of bounds.
 class reader {
@@ -21,7 +21,7 @@ class reader {
 
   [[nodiscard]] bool row(ArrowArrayView const& view, std::int64_t i)
   {
-    if (i < 0 || i >= view.length || result_.size() > most_output) { return false; }
+    if (i < 0 || i >= view.length || result_.size() > max_output) { return false; }
     if (view.storage_type == NANOARROW_TYPE_RUN_END_ENCODED) { return run(view, i); }
     // A stated null count of 0 takes precedence over the mask.
     if (view.storage_type == NANOARROW_TYPE_NA ||
@@ -152,7 +152,7 @@ bool read_arrow(ArrowSchema const& schema,
                 std::int64_t size,
                 std::string& result)
 {
-  if (size > most_rows) { return false; }
+  if (size > max_rows) { return false; }
   auto view = nanoarrow::UniqueArrayView{};
   if (ArrowArrayViewInitFromSchema(view.get(), &schema, nullptr) != NANOARROW_OK ||
       ArrowArrayViewSetArray(view.get(), &array, nullptr) != NANOARROW_OK ||

@@ -7,11 +7,10 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-/// Bytes that a trial may allocate for each level (besides its name) and for each byte of the
-/// array.
+/// Bytes that a trial may allocate for each level (besides its name) and each byte of the array.
 constexpr std::int64_t bytes_per_level = 1024;
 constexpr std::int64_t bytes_per_byte  = 64;
-constexpr std::int64_t most_name       = 5000;
+constexpr std::int64_t max_name        = 5000;
 
 bool is_utf8(std::string_view text)
 {
@@ -54,7 +53,7 @@ void check_peak(tree const& target, std::int64_t peak)
 {
   auto const bytes = static_cast<std::int64_t>(target.pool.num_bytes());
   // Many levels may share one struct; a copy of the schema repeats its name for each of them.
-  auto const per_level = bytes_per_level + std::min(bytes, most_name);
+  auto const per_level = bytes_per_level + std::min(bytes, max_name);
   if (peak > (std::int64_t{1} << 20) + bytes * bytes_per_byte + target.num_levels * per_level) {
     throw finding{std::to_string(peak) + " bytes allocated for an array of " +
                   std::to_string(bytes)};

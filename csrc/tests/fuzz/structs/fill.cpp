@@ -9,9 +9,9 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-constexpr std::int64_t most_rows  = std::int64_t{1} << 14;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 18;
-constexpr std::int64_t far_bytes  = std::int64_t{1} << 44;  ///< less than any heap address
+constexpr std::int64_t max_filled_rows = std::int64_t{1} << 14;
+constexpr std::int64_t max_bytes       = std::int64_t{1} << 18;
+constexpr std::int64_t far_bytes       = std::int64_t{1} << 44;  ///< less than any heap address
 
 /// Rows that get memory: from row 0 on, or, for a large offset, from shortly before the offset.
 struct row_span {
@@ -19,7 +19,7 @@ struct row_span {
   std::int64_t end;
 
   explicit row_span(ArrowArray const& array)
-    : first{array.offset > most_rows ? (array.offset - 64) / 64 * 64 : 0},
+    : first{array.offset > max_filled_rows ? (array.offset - 64) / 64 * 64 : 0},
       end{array.offset + array.length}
   {
   }
@@ -28,8 +28,8 @@ struct row_span {
 
   [[nodiscard]] bool can_have(std::int64_t row_bits) const
   {
-    return row_bits >= 0 && row_bits < most_bytes && size() <= most_rows &&
-           size() * row_bits / 8 <= most_bytes && end < far_bytes &&
+    return row_bits >= 0 && row_bits < max_bytes && size() <= max_filled_rows &&
+           size() * row_bits / 8 <= max_bytes && end < far_bytes &&
            end * std::max<std::int64_t>(row_bits, 8) / 8 < far_bytes;
   }
 };
@@ -238,9 +238,9 @@ class filler {
 
   void fill_indices(std::int64_t width)
   {
-    auto const memory = rows(1, content::indices, width * 8);
-    auto const most   = width == 1 ? std::int64_t{127} : std::int64_t{10'000};
-    auto const limit  = std::clamp<std::int64_t>(array_.dictionary->length, 1, most);
+    auto const memory    = rows(1, content::indices, width * 8);
+    auto const max_index = width == 1 ? std::int64_t{127} : std::int64_t{10'000};
+    auto const limit     = std::clamp<std::int64_t>(array_.dictionary->length, 1, max_index);
     for (std::int64_t i = 0; i < rows_.size() && !memory.empty(); ++i) {
       put(memory.data(), i, width, random_.below(limit));
     }

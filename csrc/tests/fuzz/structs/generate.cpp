@@ -13,12 +13,11 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-constexpr auto offsets_worth_trying =
-  std::to_array<std::int64_t>({0, 0, 0, 0, 1, 7, 8, 31, 32, 33});
+constexpr auto tried_offsets = std::to_array<std::int64_t>({0, 0, 0, 0, 1, 7, 8, 31, 32, 33});
 constexpr auto index_formats = std::to_array<char const*>({"c", "C", "s", "S", "i", "I", "l", "L"});
 constexpr auto run_end_formats = std::to_array<char const*>({"s", "i", "l"});
 
-constexpr std::int64_t most_levels = std::int64_t{1} << 20;  ///< that an import accepts
+constexpr std::int64_t max_levels = std::int64_t{1} << 20;  ///< that an import accepts
 
 /// Requirements of the parent level.
 struct demand {
@@ -84,8 +83,7 @@ class generator {
   void set_rows(node& made, demand const& wanted)
   {
     made.array.length = wanted.num_rows + (random_.percent(30) ? random_.below(4) : 0);
-    made.array.offset =
-      random_.percent(80) ? random_.pick(offsets_worth_trying) : random_.below(70);
+    made.array.offset = random_.percent(80) ? random_.pick(tried_offsets) : random_.below(70);
   }
 
   void set_children(node& made, std::vector<node*> const& children)
@@ -248,7 +246,7 @@ void generate_extreme(tree& target)
   auto const doubled = random.percent(90) ? random.below(12) : 20 + random.below(60);
   auto const depth   = kind == 0 ? doubled : kind < 50 ? 50 + random.below(30) : 1;
   for (std::int64_t i = 0; i < depth; ++i) {
-    target.num_levels = std::min((target.num_levels + 1) * width, most_levels);
+    target.num_levels = std::min((target.num_levels + 1) * width, max_levels);
     (void)level("+s", static_cast<std::size_t>(width));
   }
   (void)level("n", 0);

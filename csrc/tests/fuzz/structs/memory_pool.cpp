@@ -56,43 +56,43 @@ char const* memory_pool::text(std::string_view text)
 
 block const* memory_pool::find(void const* address) const
 {
-  auto const found = blocks_.find(address);
-  return found == blocks_.end() ? nullptr : &found->second;
+  auto const entry = blocks_.find(address);
+  return entry == blocks_.end() ? nullptr : &entry->second;
 }
 
 void memory_pool::truncate(std::size_t size)
 {
   while (order_.size() > size) {
-    auto const found = blocks_.find(order_.back());
-    if (found != blocks_.end()) {
-      num_bytes_ -= found->second.size;
-      std::free(found->second.memory);
-      blocks_.erase(found);
+    auto const entry = blocks_.find(order_.back());
+    if (entry != blocks_.end()) {
+      num_bytes_ -= entry->second.size;
+      std::free(entry->second.memory);
+      blocks_.erase(entry);
     }
     order_.pop_back();
   }
 }
 
-void memory_pool::conceal() const
+void memory_pool::poison() const
 {
   for (auto const& [address, block] : blocks_) {
-    if (block.kind != content::text) { fuzz::conceal(block.memory, block.size); }
+    if (block.kind != content::text) { fuzz::poison(block.memory, block.size); }
   }
 }
 
-void memory_pool::reveal() const
+void memory_pool::unpoison() const
 {
-  for (auto const& [address, block] : blocks_) { fuzz::reveal(block.memory, block.size); }
+  for (auto const& [address, block] : blocks_) { fuzz::unpoison(block.memory, block.size); }
 }
 
 #ifdef __SANITIZE_ADDRESS__
-void conceal(void const* memory, std::size_t size) { ASAN_POISON_MEMORY_REGION(memory, size); }
+void poison(void const* memory, std::size_t size) { ASAN_POISON_MEMORY_REGION(memory, size); }
 
-void reveal(void const* memory, std::size_t size) { ASAN_UNPOISON_MEMORY_REGION(memory, size); }
+void unpoison(void const* memory, std::size_t size) { ASAN_UNPOISON_MEMORY_REGION(memory, size); }
 #else
-void conceal(void const*, std::size_t) {}
+void poison(void const*, std::size_t) {}
 
-void reveal(void const*, std::size_t) {}
+void unpoison(void const*, std::size_t) {}
 #endif
 
 }  // namespace cudf_arrow_bridge::fuzz

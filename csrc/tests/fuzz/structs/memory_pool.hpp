@@ -37,7 +37,7 @@ struct block {
 /**
  * @brief Memory of one tree, each block of exactly the requested size.
  *
- * So AddressSanitizer detects reads beyond a block. After `conceal` it detects any access.
+ * So AddressSanitizer detects reads beyond a block. After `poison` it detects any access.
  */
 class memory_pool {
  public:
@@ -72,8 +72,8 @@ class memory_pool {
   void truncate(std::size_t size);
 
   /// Poisons all blocks but those of schemas, which may be read after the array's release.
-  void conceal() const;
-  void reveal() const;
+  void poison() const;
+  void unpoison() const;
 
  private:
   std::vector<void const*> order_;
@@ -82,7 +82,7 @@ class memory_pool {
 };
 
 /// Poisons memory for AddressSanitizer, or ends that.
-void conceal(void const* memory, std::size_t size);
-void reveal(void const* memory, std::size_t size);
+void poison(void const* memory, std::size_t size);
+void unpoison(void const* memory, std::size_t size);
 
 }  // namespace cudf_arrow_bridge::fuzz

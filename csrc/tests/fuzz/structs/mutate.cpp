@@ -57,7 +57,7 @@ class mutator {
                                                        &mutator::change_flags,
                                                        &mutator::change_device,
                                                        &mutator::misalign,
-                                                       &mutator::spoil_contents});
+                                                       &mutator::corrupt_contents});
     (this->*random_.pick(steps))();
   }
 
@@ -84,7 +84,7 @@ class mutator {
     switch (random_.below(4)) {
       case 0: return sum(value, random_.below(7) - 3);
       case 1: return random_.below(70);
-      case 2: return std::abs(value / 4) < most / 16 ? value * (2 + random_.below(2)) : value;
+      case 2: return std::abs(value / 4) < int64_max / 16 ? value * (2 + random_.below(2)) : value;
       default: return random_.pick(strange_numbers);
     }
   }
@@ -97,7 +97,7 @@ class mutator {
   void slice()
   {
     auto& array      = node_.array;
-    auto const begin = random_.below(std::clamp<std::int64_t>(array.length, 0, most - 1) + 1);
+    auto const begin = random_.below(std::clamp<std::int64_t>(array.length, 0, int64_max - 1) + 1);
     array.offset     = sum(array.offset, begin);
     array.length     = random_.below(std::max<std::int64_t>(sum(array.length, -begin), 0) + 1);
     array.null_count = array.null_count == 0 ? 0 : -1;
@@ -152,14 +152,14 @@ class mutator {
   {
     if (random_.percent(50)) {
       node_.array.release  = nullptr;
-      node_.array.buffers  = reinterpret_cast<void const**>(nowhere);
-      node_.array.children = reinterpret_cast<ArrowArray**>(nowhere);
+      node_.array.buffers  = reinterpret_cast<void const**>(invalid_address);
+      node_.array.children = reinterpret_cast<ArrowArray**>(invalid_address);
     } else {
       node_.schema.release  = nullptr;
-      node_.schema.name     = reinterpret_cast<char const*>(nowhere);
-      node_.schema.format   = reinterpret_cast<char const*>(nowhere);
-      node_.schema.metadata = reinterpret_cast<char const*>(nowhere);
-      node_.schema.children = reinterpret_cast<ArrowSchema**>(nowhere);
+      node_.schema.name     = reinterpret_cast<char const*>(invalid_address);
+      node_.schema.format   = reinterpret_cast<char const*>(invalid_address);
+      node_.schema.metadata = reinterpret_cast<char const*>(invalid_address);
+      node_.schema.children = reinterpret_cast<ArrowSchema**>(invalid_address);
     }
   }
 
@@ -167,10 +167,10 @@ class mutator {
   void put_child(node& child)
   {
     if (node_.arrays.empty()) { return; }
-    auto const place = static_cast<std::size_t>(random_.below(std::ssize(node_.arrays)));
+    auto const index = static_cast<std::size_t>(random_.below(std::ssize(node_.arrays)));
     auto const which = random_.below(4);
-    if (which != 0) { node_.arrays[place] = &child.array; }
-    if (which != 1) { node_.schemas[place] = &child.schema; }
+    if (which != 0) { node_.arrays[index] = &child.array; }
+    if (which != 1) { node_.schemas[index] = &child.schema; }
   }
 
   void share_child() { put_child(target_.any_node()); }
@@ -255,9 +255,11 @@ class mutator {
   void misalign()
   {
     for (auto& address : node_.buffers) {
-      auto const* was = target_.pool.find(address);
-      if (was == nullptr || was->memory == nullptr || was->first_row > 0) { continue; }
-      auto const kept = *was;
+      auto const* original = target_.pool.find(address);
+      if (original == nullptr || original->memory == nullptr || original->first_row > 0) {
+        continue;
+      }
+      auto const kept = *original;
       auto const by   = 1 + random_.below(7);
       auto* memory    = target_.pool.allocate(kept.kind, kept.size + static_cast<std::size_t>(by));
       std::memcpy(memory + by, kept.memory, kept.size);
@@ -266,13 +268,13 @@ class mutator {
   }
 
   /// Overwrites one number, such as an offset or index, in a copy of its buffer.
-  void spoil_contents()
+  void corrupt_contents()
   {
     if (node_.buffers.empty()) { return; }
-    auto& address   = random_.pick(node_.buffers);
-    auto const* was = target_.pool.find(address);
-    if (was == nullptr || was->memory == nullptr || was->size < 4) { return; }
-    auto const kept = *was;
+    auto& address        = random_.pick(node_.buffers);
+    auto const* original = target_.pool.find(address);
+    if (original == nullptr || original->memory == nullptr || original->size < 4) { return; }
+    auto const kept = *original;
     if (kept.kind == content::text || kept.kind == content::values ||
         kept.kind == content::view_sizes) {
       return;
@@ -291,7 +293,7 @@ class mutator {
       value = random_.below(last + 4) - 3;
     }
     std::memcpy(memory + random_.below(count) * width, &value, static_cast<std::size_t>(width));
-    target_.is_spoiled = true;
+    target_.is_corrupted = true;
   }
 
   tree& target_;
@@ -306,8 +308,8 @@ void mutate(tree& target, ArrowDeviceArray& device) { mutator{target, device}.ru
 
 void mutate_schema(tree& target)
 {
-  auto nobodys = ArrowDeviceArray{};
-  mutator{target, nobodys}.run_on_schema();
+  auto unused_device = ArrowDeviceArray{};
+  mutator{target, unused_device}.run_on_schema();
 }
 
 }  // namespace cudf_arrow_bridge::fuzz

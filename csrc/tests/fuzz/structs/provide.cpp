@@ -9,12 +9,12 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-constexpr int deepest_walk             = 80;
-constexpr std::int64_t most_converted  = std::int64_t{1} << 14;
-constexpr std::int64_t nearest_refused = std::int64_t{1}
-                                         << 24;  ///< children that every import refuses
-constexpr std::int64_t max_rows        = std::numeric_limits<cudf::size_type>::max();
-constexpr std::int64_t max_end         = std::numeric_limits<std::int64_t>::max() / 32;
+constexpr int max_depth              = 80;
+constexpr std::int64_t max_converted = std::int64_t{1} << 14;
+/// So many children are refused by every import.
+constexpr std::int64_t refused_children = std::int64_t{1} << 24;
+constexpr std::int64_t max_rows         = std::numeric_limits<cudf::size_type>::max();
+constexpr std::int64_t max_end          = std::numeric_limits<std::int64_t>::max() / 32;
 
 /// Walks schema and array in parallel, as far as they agree, and fills missing buffers.
 class provider {
@@ -24,7 +24,7 @@ class provider {
   [[nodiscard]] bool walk(ArrowSchema* schema, ArrowArray* array, int depth)
   {
     if (schema == nullptr || array == nullptr || schema->release == nullptr ||
-        array->release == nullptr || depth > deepest_walk) {
+        array->release == nullptr || depth > max_depth) {
       return true;
     }
     auto& owner = node::of(array);
@@ -36,7 +36,7 @@ class provider {
     }
     if (array->n_children > std::ssize(owner.arrays) ||
         schema->n_children > std::ssize(node::of(schema).schemas)) {
-      return array->n_children >= nearest_refused;
+      return array->n_children >= refused_children;
     }
     for (std::int64_t i = 0; i < array->n_children; ++i) {
       if (!walk(schema->children[i], array->children[i], depth + 1)) { return false; }
@@ -60,7 +60,7 @@ class provider {
     auto const is_converted = format.kind == layout::fixed_list || format.kind == layout::run_end ||
                               format.kind == layout::list_view || format.kind == layout::view;
     if (is_converted &&
-        array.length > most_converted / std::max<std::int64_t>(format.list_size, 1)) {
+        array.length > max_converted / std::max<std::int64_t>(format.list_size, 1)) {
       return false;
     }
     if (format.kind == layout::run_end) { return check_runs(schema, array); }
@@ -109,11 +109,11 @@ class provider {
     auto const has = [&](std::int64_t slot, content kind, std::int64_t row_bits, int more = 0) {
       auto const* address = array.buffers[slot];
       if (address == nullptr) { return slot == 0 || array.length > 0; }
-      auto const* found = target_.pool.find(address);
-      if (found == nullptr) { return false; }
-      auto const fits = kind == content::values || kind == content::bits || found->kind == kind;
-      return fits && found->row_bits == row_bits && found->first_row <= array.offset &&
-             found->end_row >= array.offset + array.length + more;
+      auto const* buffer = target_.pool.find(address);
+      if (buffer == nullptr) { return false; }
+      auto const fits = kind == content::values || kind == content::bits || buffer->kind == kind;
+      return fits && buffer->row_bits == row_bits && buffer->first_row <= array.offset &&
+             buffer->end_row >= array.offset + array.length + more;
     };
     auto const has_indices = array.dictionary != nullptr && format.is_integer;
     auto const mask        = [&] { return has(0, content::bits, 1); };
@@ -139,10 +139,10 @@ class provider {
   [[nodiscard]] bool has_view_sizes(ArrowArray const& array) const
   {
     auto const* address = array.buffers[array.n_buffers - 1];
-    auto const* found   = target_.pool.find(address);
+    auto const* buffer  = target_.pool.find(address);
     auto const count    = array.n_buffers - num_buffers({.kind = layout::view});
-    return address == nullptr ||
-           (found != nullptr && found->kind == content::view_sizes && found->end_row == count * 8);
+    return address == nullptr || (buffer != nullptr && buffer->kind == content::view_sizes &&
+                                  buffer->end_row == count * 8);
   }
 
   tree& target_;
@@ -156,7 +156,7 @@ bool has_claimed_children(tree const& target)
   return std::all_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
     auto const& schema = n->schema;
     if (schema.release == nullptr || schema.children == nullptr ||
-        schema.n_children >= nearest_refused) {
+        schema.n_children >= refused_children) {
       return true;
     }
     return std::none_of(target.nodes.begin(), target.nodes.end(), [&](auto const& owner) {

@@ -10,15 +10,16 @@
 
 namespace cudf_arrow_bridge::fuzz {
 
-constexpr auto most = std::numeric_limits<std::int64_t>::max();
+constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
 
 /// An invalid address, for pointers of released structs, which must not be followed.
-constexpr std::uintptr_t nowhere = 16;
+constexpr std::uintptr_t invalid_address = 16;
 
 // clang-format off
 constexpr auto strange_numbers = std::to_array<std::int64_t>({
   -1, -2, 0, 1, 2, 127, 128, 1 << 20, (1LL << 31) - 2, (1LL << 31) - 1, 1LL << 31, 1LL << 32,
-  1LL << 40, most / 32, most / 32 + 1, most / 8, most - 1, most, -most - 1});
+  1LL << 40, int64_max / 32, int64_max / 32 + 1, int64_max / 8, int64_max - 1, int64_max,
+  -int64_max - 1});
 
 constexpr auto strange_formats = std::to_array<std::string_view>({
   "", "x", "+", "+x", "+v", "+w", "+w:", "+w:-1", "+w:0", "+w:99999999999", "w", "w:",

@@ -21,12 +21,12 @@ void release_child_array(ArrowArray* array)
 }
 
 template <typename T>
-void conceal_contents(std::vector<T> const& items)
-{ conceal(items.data(), items.size() * sizeof(T)); }
+void poison_contents(std::vector<T> const& items)
+{ poison(items.data(), items.size() * sizeof(T)); }
 
 template <typename T>
-void reveal_contents(std::vector<T> const& items)
-{ reveal(items.data(), items.size() * sizeof(T)); }
+void unpoison_contents(std::vector<T> const& items)
+{ unpoison(items.data(), items.size() * sizeof(T)); }
 
 template <typename T>
 void copy_into(std::vector<T>& target, std::vector<T> const& source)
@@ -91,28 +91,28 @@ void tree::restore()
     copy_into(n.arrays, was.arrays);
   }
   pool.truncate(saved_blocks_);
-  is_spoiled            = false;
+  is_corrupted          = false;
   num_released          = 0;
   num_children_released = 0;
 }
 
-void tree::conceal() const
+void tree::poison() const
 {
-  pool.conceal();
+  pool.poison();
   for (auto const& n : nodes) {
-    fuzz::conceal(&n->array, sizeof(n->array));
-    conceal_contents(n->buffers);
-    conceal_contents(n->arrays);
+    fuzz::poison(&n->array, sizeof(n->array));
+    poison_contents(n->buffers);
+    poison_contents(n->arrays);
   }
 }
 
-void tree::reveal() const
+void tree::unpoison() const
 {
-  pool.reveal();
+  pool.unpoison();
   for (auto const& n : nodes) {
-    fuzz::reveal(&n->array, sizeof(n->array));
-    reveal_contents(n->buffers);
-    reveal_contents(n->arrays);
+    fuzz::unpoison(&n->array, sizeof(n->array));
+    unpoison_contents(n->buffers);
+    unpoison_contents(n->arrays);
   }
 }
 

@@ -53,7 +53,7 @@ class tree {
   std::vector<std::unique_ptr<node>> nodes;  ///< the root is node 0
   node* spare{nullptr};          ///< the last node, not part of the tree; for insertions
   std::int64_t num_levels{0};    ///< levels of the valid tree, shared ones counted repeatedly
-  bool is_spoiled{false};        ///< whether contents were changed: needs full validation
+  bool is_corrupted{false};      ///< whether contents were changed: needs full validation
   bool is_readable{true};        ///< whether all buffers that nanoarrow reads have memory
   int num_released{0};           ///< calls of the root's release
   int num_children_released{0};  ///< calls of the others' release; must be 0
@@ -74,8 +74,8 @@ class tree {
   /// Sets counts and pointers in a node's structs to the node's vectors.
   void link(node& target);
 
-  void conceal() const;
-  void reveal() const;
+  void poison() const;
+  void unpoison() const;
 
   /// Prints the structs, for analysing a finding.
   void print(std::ostream& out) const;

@@ -73,7 +73,7 @@ struct producer {
     auto const now = is_given ? end : array;
     *out           = {};
     if (now == answer::error) {
-      out->buffers = reinterpret_cast<void const**>(nowhere);
+      out->buffers = reinterpret_cast<void const**>(invalid_address);
       out->release = [](ArrowArray*) { throw finding{"an array of a call that failed released"}; };
       return code;
     }
@@ -144,31 +144,31 @@ Stream make_stream(producer& from)
   return stream;
 }
 
-outcome pull_all(tree& target, array_stream_reader& reader, trial const& how)
+outcome pull_all(tree& target, array_stream_reader& reader, trial const& setup)
 {
   auto const& schema = reader.schema();
   if (target.random.percent(50) && has_claimed_children(target)) {
     auto const copy = copy_schema(schema).to_arrow();
     check_same_schema(schema, *copy.get());
   }
-  auto ended = outcome::imported;
+  auto result = outcome::imported;
   for (;;) {
     auto array = reader.next();
-    if (array.is_released()) { return ended; }
-    ended = import_and_compare(target, schema, *array.get(), how);
+    if (array.is_released()) { return result; }
+    result = import_and_compare(target, schema, *array.get(), setup);
   }
 }
 
 template <typename Stream, typename Array>
-outcome feed(tree& target, ArrowDeviceArray const& device, trial const& how)
+outcome feed(tree& target, ArrowDeviceArray const& device, trial const& setup)
 {
   auto from           = producer{target, device};
   auto stream         = make_stream<Stream, Array>(from);
   auto const is_array = target.root().array.release != nullptr;
-  heap().start(how.news_until_failure);
-  auto const ended = judge(how.news_until_failure >= 0, [&] {
+  heap().start(setup.news_until_failure);
+  auto const result = judge(setup.news_until_failure >= 0, [&] {
     auto reader = array_stream_reader{&stream};
-    return pull_all(target, reader, how);
+    return pull_all(target, reader, setup);
   });
   check_nothing_is_left();
   check_releases(target, from.is_given && is_array && from.array == answer::right);
@@ -177,16 +177,16 @@ outcome feed(tree& target, ArrowDeviceArray const& device, trial const& how)
   if (from.num_streams != (stream.release == nullptr ? 0 : 1)) {
     throw finding{"a stream that is not released once"};
   }
-  return ended;
+  return result;
 }
 
 }  // namespace
 
-outcome feed_once(tree& target, ArrowDeviceArray device, trial const& how)
+outcome feed_once(tree& target, ArrowDeviceArray device, trial const& setup)
 {
   return target.random.percent(50)
-           ? feed<ArrowDeviceArrayStream, ArrowDeviceArray>(target, device, how)
-           : feed<ArrowArrayStream, ArrowArray>(target, device, how);
+           ? feed<ArrowDeviceArrayStream, ArrowDeviceArray>(target, device, setup)
+           : feed<ArrowArrayStream, ArrowArray>(target, device, setup);
 }
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -12,6 +12,6 @@ namespace cudf_arrow_bridge::fuzz {
  *
  * @throws finding as `import_once` does, and for a stream or schema that is not released once
  */
-outcome feed_once(tree& target, ArrowDeviceArray device, trial const& how);
+outcome feed_once(tree& target, ArrowDeviceArray device, trial const& setup);
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -36,11 +36,11 @@ bool has_dates(tree const& target)
 /// Requests of wide fixed-size binary are not tried: even null rows would take gigabytes.
 bool asks_for_wide_bytes(tree const& target)
 {
-  constexpr auto most = std::int64_t{1} << 14;
+  constexpr auto max_size = std::int64_t{1} << 14;
   return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
     auto const* format = n->schema.format;
     return target.pool.find(format) != nullptr && std::string_view{format}.starts_with("w:") &&
-           std::atoll(format + 2) > most;
+           std::atoll(format + 2) > max_size;
   });
 }
 
@@ -61,7 +61,7 @@ outcome export_and_compare(tree& target,
                            shared_schema const& schema,
                            std::string const& expected)
 {
-  static auto found   = std::string{};
+  static auto actual  = std::string{};
   auto const is_table = std::is_same_v<View, cudf::table_view>;
   auto const options  = export_options{.compact = target.random.percent(50)};
   auto const exported =
@@ -71,15 +71,15 @@ outcome export_and_compare(tree& target,
   auto const reading        = uncounted{};
   heap().news_until_failure = -1;
   check_peak(target, heap().bytes_peak);
-  found.clear();
+  actual.clear();
   auto const& column_schema = is_table ? *c_schema->children[0] : *c_schema.get();
   auto const& column        = is_table ? *c_array->array.children[0] : c_array->array;
   if (has_empty_bytes(column_schema)) { return outcome::imported; }
-  if (!read_arrow(column_schema, column, 0, column.length, found)) {
+  if (!read_arrow(column_schema, column, 0, column.length, actual)) {
     throw finding{"an export that nanoarrow does not read"};
   }
   if (has_dates(target)) { return outcome::imported; }
-  if (found != expected) { throw finding{"values that are not the column's"}; }
+  if (actual != expected) { throw finding{"values that are not the column's"}; }
   return outcome::equal;
 }
 
@@ -94,12 +94,12 @@ ArrowSchema schema_of_table(ArrowSchema* const* field)
   return table;
 }
 
-outcome export_as_asked(tree& target, trial const& how)
+outcome export_as_asked(tree& target, trial const& setup)
 {
   static auto expected = std::string{};
   auto& root           = target.root();
   auto device          = hand_over(target, on_cpu());
-  auto const options   = import_options{.sanitize = how.options.sanitize};
+  auto const options   = import_options{.sanitize = setup.options.sanitize};
   auto const imported =
     from_arrow_device_column(root.schema, &device, options, no_stream(), host_memory_resource());
   auto const origin = copy_schema(root.schema).to_arrow();
@@ -107,17 +107,17 @@ outcome export_as_asked(tree& target, trial const& how)
   if (target.random.percent(50)) { metadata.origin = origin.get(); }
   {
     auto const preparing = uncounted{};
-    target.reveal();
+    target.unpoison();
     mutate_request(target);
     if (!has_claimed_children(target) || asks_for_wide_bytes(target)) {
       return outcome::not_provided;
     }
-    if (target.num_released > 0) { target.conceal(); }
+    if (target.num_released > 0) { target.poison(); }
     expected.clear();
     read_column(imported.view(), expected);
   }
-  heap().news_until_failure = how.news_until_failure;
-  if (how.as_table) {
+  heap().news_until_failure = setup.news_until_failure;
+  if (setup.as_table) {
     auto* const field  = &root.schema;
     auto const request = schema_of_table(&field);
     auto const table   = cudf::table_view{{imported.view()}};
@@ -130,14 +130,14 @@ outcome export_as_asked(tree& target, trial const& how)
 
 }  // namespace
 
-outcome request_once(tree& target, trial const& how)
+outcome request_once(tree& target, trial const& setup)
 {
   heap().start(-1);
-  auto const ended =
-    judge(how.news_until_failure >= 0, [&] { return export_as_asked(target, how); });
+  auto const result =
+    judge(setup.news_until_failure >= 0, [&] { return export_as_asked(target, setup); });
   check_nothing_is_left();
   check_releases(target, true);
-  return ended;
+  return result;
 }
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -11,12 +11,11 @@ namespace cudf_arrow_bridge::fuzz {
 void mutate_request(tree& target);
 
 /**
- * @brief Imports a valid tree, mutates its schema, and exports the column with that schema
- * requested.
+ * @brief Imports a valid tree, mutates its schema, and requests that schema for an export.
  *
  * @throws finding as `import_once` does, and for an export that nanoarrow cannot read or that has
  *   other values
  */
-outcome request_once(tree& target, trial const& how);
+outcome request_once(tree& target, trial const& setup);
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -21,9 +21,9 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-constexpr std::int64_t most_bytes   = std::int64_t{1} << 16;
-constexpr std::int64_t most_columns = (std::int64_t{1} << 20) - 1;
-constexpr std::int64_t most_rows    = std::numeric_limits<cudf::size_type>::max() - 1;
+constexpr std::int64_t max_bytes   = std::int64_t{1} << 16;
+constexpr std::int64_t max_columns = (std::int64_t{1} << 20) - 1;
+constexpr std::int64_t max_rows    = std::numeric_limits<cudf::size_type>::max() - 1;
 
 /// A DLPack tensor and its memory.
 struct lent_tensor {
@@ -112,7 +112,7 @@ struct lent_tensor {
     auto const is_type =
       type.lanes == 1 && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
     return (tensor.ndim == 1 || tensor.ndim == 2) && tensor.shape != nullptr && is_type &&
-           rows() >= 0 && columns() >= 0 && rows() <= most_rows && columns() <= most_columns;
+           rows() >= 0 && columns() >= 0 && rows() <= max_rows && columns() <= max_columns;
   }
 
   /// Allocates the memory that a valid tensor claims.
@@ -122,19 +122,19 @@ struct lent_tensor {
     auto& tensor = managed.dl_tensor;
     if (!is_sound()) { return true; }
     // Strides of 0 may claim more elements than there is memory; these are limited too.
-    if (rows() * columns() > most_bytes) { return false; }
+    if (rows() * columns() > max_bytes) { return false; }
     if (!has_elements()) { return true; }
     auto const [lowest, highest] = reach();
     auto const bytes             = (highest - lowest + 1) * width();
     // Beyond the address space: must be refused, so no memory is needed.
-    auto const is_absurd =
+    auto const is_unaddressable =
       lowest * width() < -(__int128_t{1} << 47) || highest * width() > (__int128_t{1} << 64);
-    if (is_absurd) {
+    if (is_unaddressable) {
       memory.resize(1);
       tensor.data = memory.data();
       return true;
     }
-    if (bytes > most_bytes) { return false; }
+    if (bytes > max_bytes) { return false; }
     memory.resize(static_cast<std::size_t>(bytes));
     for (auto& byte : memory) { byte = static_cast<std::byte>(random.bits()); }
     memory.shrink_to_fit();
@@ -180,15 +180,15 @@ outcome import_and_compare(lent_tensor& source, random_source& random)
   }
   // Static, to reuse the capacity.
   static auto expected = std::string{};
-  static auto found    = std::string{};
+  static auto actual   = std::string{};
   expected.clear();
-  found.clear();
+  actual.clear();
   auto out = value_writer{expected};
   for (std::int64_t column = 0; column < source.columns(); ++column) {
     for (std::int64_t row = 0; row < source.rows(); ++row) { source.write(row, column, out); }
   }
-  for (auto const& column : imported.table.columns) { read_column(column.view(), found); }
-  if (found != expected) { throw finding{"elements that are not the tensor's"}; }
+  for (auto const& column : imported.table.columns) { read_column(column.view(), actual); }
+  if (actual != expected) { throw finding{"elements that are not the tensor's"}; }
   for (auto const& column : imported.table.columns) {
     check_invariants(column.view(), {.is_valid = true});
   }
@@ -203,7 +203,7 @@ outcome import_tensor_once(random_source& random, std::int64_t news_until_failur
   for (auto changes = random.below(3); changes > 0; --changes) { source.mutate(random); }
   if (!source.provide(random)) { return outcome::not_provided; }
   heap().start(news_until_failure);
-  auto const ended =
+  auto const result =
     judge(news_until_failure >= 0, [&] { return import_and_compare(source, random); });
   check_nothing_is_left();
   if (source.num_deleted != 1) {
@@ -215,7 +215,7 @@ outcome import_tensor_once(random_source& random, std::int64_t news_until_failur
   if (heap().bytes_peak > (std::int64_t{1} << 16) + columns * (2048 + rows * 64)) {
     throw finding{std::to_string(heap().bytes_peak) + " bytes allocated for a tensor"};
   }
-  return ended;
+  return result;
 }
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -25,7 +25,7 @@ void release_root(ArrowArray* array)
   auto& owner = *static_cast<tree*>(array->private_data);
   ++owner.num_released;
   array->release = nullptr;
-  owner.conceal();
+  owner.poison();
 }
 
 /// Reads the producer's values with the oracle, even if the array has been released.
@@ -34,7 +34,7 @@ bool read_expected(tree& target, bool as_table, std::string& values)
   if (!target.is_readable) { return false; }
   auto& root          = target.root();
   auto const released = target.num_released > 0;
-  if (released) { target.reveal(); }
+  if (released) { target.unpoison(); }
   auto const length = root.array.length;
   auto is_sound     = true;
   values.clear();
@@ -45,12 +45,12 @@ bool read_expected(tree& target, bool as_table, std::string& values)
   } else {
     is_sound = read_arrow(root.schema, root.array, 0, length, values);
   }
-  if (released) { target.conceal(); }
+  if (released) { target.poison(); }
   return is_sound;
 }
 
 /// Whether a violation concerns list elements outside a slice, whose contents are unspecified.
-bool is_of_others_rows(cudf::column_view const& column, test::violation const& found)
+bool is_outside_slice(cudf::column_view const& column, test::violation const& found)
 {
   using enum test::invariant;
   if (column.offset() == 0 || found.path.find("[]") == std::string::npos) { return false; }
@@ -67,30 +67,30 @@ bool is_of_others_rows(cudf::column_view const& column, test::violation const& f
 
 /// Compares imported columns with the producer's values.
 template <typename Columns>
-outcome compare(tree& target, trial const& how, Columns const& columns)
+outcome compare(tree& target, trial const& setup, Columns const& columns)
 {
   // Static, to reuse the capacity.
   static auto expected = std::string{};
   static auto found    = std::string{};
-  if (!read_expected(target, how.as_table, expected)) { return outcome::imported; }
+  if (!read_expected(target, setup.as_table, expected)) { return outcome::imported; }
   found.clear();
   for (auto const& column : columns) { read_column(column.view(), found); }
   if (found != expected) { throw finding{"values that are not the producer's"}; }
-  for (auto const& column : columns) { check_invariants(column.view(), how); }
+  for (auto const& column : columns) { check_invariants(column.view(), setup); }
   return outcome::equal;
 }
 
 }  // namespace
 
-void check_invariants(cudf::column_view const& column, trial const& how)
+void check_invariants(cudf::column_view const& column, trial const& setup)
 {
-  for (auto const& found : test::find_violations(column, {.sanitized = how.options.sanitize})) {
+  for (auto const& found : test::find_violations(column, {.sanitized = setup.options.sanitize})) {
     // A stated null count is trusted without full validation. Below the top, even full validation
     // checks it only for arrays that are referred to as a whole.
     auto const is_checked =
-      how.is_valid || (how.options.validate == validation::full && found.path == "column");
+      setup.is_valid || (setup.options.validate == validation::full && found.path == "column");
     if (found.broken == test::invariant::null_count_is_right && !is_checked) { continue; }
-    if (!how.is_valid && is_of_others_rows(column, found)) { continue; }
+    if (!setup.is_valid && is_outside_slice(column, found)) { continue; }
     throw finding{describe(found)};
   }
 }
@@ -98,31 +98,33 @@ void check_invariants(cudf::column_view const& column, trial const& how)
 outcome import_and_compare(tree& target,
                            ArrowSchema const& schema,
                            ArrowDeviceArray& device,
-                           trial const& how)
+                           trial const& setup)
 {
   auto const stream  = cuda::stream_ref{cudaStream_t{}};
   auto const examine = [&](auto const& columns) {
     heap().news_until_failure = -1;
     check_peak(target, heap().bytes_peak);
     auto const examined = uncounted{};
-    return compare(target, how, columns);
+    return compare(target, setup, columns);
   };
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
   // Without an array to compare with, missing child pointers of a schema cannot be detected.
-  auto const prepared = how.prepared && has_claimed_children(target);
-  if (how.as_table && how.borrowed) {
+  auto const prepared = setup.prepared && has_claimed_children(target);
+  if (setup.as_table && setup.borrowed) {
     auto const table = prepared
-                         ? array_importer{schema}.borrow_table(&device, how.options, stream, mr)
-                         : borrow_arrow_device_table(schema, &device, how.options, stream, mr);
+                         ? array_importer{schema}.borrow_table(&device, setup.options, stream, mr)
+                         : borrow_arrow_device_table(schema, &device, setup.options, stream, mr);
     return examine(table.columns);
   }
-  if (how.as_table) {
-    auto const table = prepared ? array_importer{schema}.table(&device, how.options, stream, mr)
-                                : from_arrow_device_table(schema, &device, how.options, stream, mr);
+  if (setup.as_table) {
+    auto const table = prepared
+                         ? array_importer{schema}.table(&device, setup.options, stream, mr)
+                         : from_arrow_device_table(schema, &device, setup.options, stream, mr);
     return examine(table.columns);
   }
-  auto const column = prepared ? array_importer{schema}.column(&device, how.options, stream, mr)
-                               : from_arrow_device_column(schema, &device, how.options, stream, mr);
+  auto const column = prepared
+                        ? array_importer{schema}.column(&device, setup.options, stream, mr)
+                        : from_arrow_device_column(schema, &device, setup.options, stream, mr);
   return examine(std::span{&column, 1});
 }
 
@@ -146,32 +148,32 @@ ArrowDeviceArray hand_over(tree& target, ArrowDeviceArray device)
 
 void check_releases(tree& target, bool expected)
 {
-  target.reveal();
+  target.unpoison();
   if (target.num_children_released != 0) { throw finding{"a child released by itself"}; }
   if (target.num_released != (expected ? 1 : 0)) {
     throw finding{"an array released " + std::to_string(target.num_released) + " times"};
   }
 }
 
-outcome import_once(tree& target, ArrowDeviceArray device, trial const& how)
+outcome import_once(tree& target, ArrowDeviceArray device, trial const& setup)
 {
   auto const owned = target.root().array.release != nullptr;
   device           = hand_over(target, device);
   auto const given = device;
-  heap().start(how.news_until_failure);
-  auto const ended = judge(how.news_until_failure >= 0, [&] {
-    return import_and_compare(target, target.root().schema, device, how);
+  heap().start(setup.news_until_failure);
+  auto const result = judge(setup.news_until_failure >= 0, [&] {
+    return import_and_compare(target, target.root().schema, device, setup);
   });
   check_nothing_is_left();
   auto const kept = device.array.release != nullptr;
   check_releases(target, owned && !kept);
   check_peak(target, heap().bytes_peak);
-  auto const imported = ended == outcome::equal || ended == outcome::imported;
+  auto const imported = result == outcome::equal || result == outcome::imported;
   if (imported && kept) { throw finding{"an array imported, and left to the caller"}; }
   if (kept && std::memcmp(&given, &device, sizeof(device)) != 0) {
     throw finding{"an array that changed though it is still the caller's"};
   }
-  return ended;
+  return result;
 }
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -30,7 +30,7 @@ struct trial {
 [[nodiscard]] ArrowDeviceArray hand_over(tree& target, ArrowDeviceArray device);
 
 /// Throws a finding if a column violates libcudf's invariants.
-void check_invariants(cudf::column_view const& column, trial const& how);
+void check_invariants(cudf::column_view const& column, trial const& setup);
 
 /// Throws a finding unless the root was released once (if `expected`) or not at all.
 void check_releases(tree& target, bool expected);
@@ -39,7 +39,7 @@ void check_releases(tree& target, bool expected);
 outcome import_and_compare(tree& target,
                            ArrowSchema const& schema,
                            ArrowDeviceArray& device,
-                           trial const& how);
+                           trial const& setup);
 
 /**
  * @brief Imports a tree and compares the values.
@@ -47,6 +47,6 @@ outcome import_and_compare(tree& target,
  * @throws finding for undocumented exceptions, wrong values, releases that are missing or too many,
  *   memory that is lost or far more than the array has
  */
-outcome import_once(tree& target, ArrowDeviceArray device, trial const& how);
+outcome import_once(tree& target, ArrowDeviceArray device, trial const& setup);
 
 }  // namespace cudf_arrow_bridge::fuzz

@@ -36,10 +36,10 @@ class request_order : public bridge_test, public ::testing::WithParamInterface<r
     auto const array    = to_arrow_device(view, schema, source, {}, where, pool_).to_arrow();
     auto const event    = *static_cast<cudaEvent_t*>(array->sync_event);
     EXPECT_EQ(cudaStreamWaitEvent(consumer.get(), event), cudaSuccess);
-    auto found = rows{};
-    sim::enqueue(consumer.get(), [&] { found = read_arrow(array->array, read_as); });
+    auto result = rows{};
+    sim::enqueue(consumer.get(), [&] { result = read_arrow(array->array, read_as); });
     synchronize(consumer.get());
-    return found;
+    return result;
   }
 };
 
@@ -55,9 +55,9 @@ TEST_P(request_order, event_follows_the_conversions)
     sim::reset(seed);
     auto const stream = lasting_stream{};
     auto const source = std::shared_ptr{column(type, values, stream.get())};
-    auto const found =
+    auto const result =
       read_behind(source->view(), source, wanted.get(), flat(GetParam().read_as), stream.get());
-    EXPECT_EQ(found, values);
+    EXPECT_EQ(result, values);
   }
 }
 

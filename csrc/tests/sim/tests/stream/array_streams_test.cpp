@@ -123,16 +123,16 @@ TEST_F(array_streams, readers_of_host_arrays_wait_for_each_batch)
     auto const values = samples(type, 10, 0);
     auto owner =
       std::shared_ptr<cudf::column>{upload_column(make_column(type, values), stream.get(), pinned)};
-    auto batches = split(std::move(owner), stream.get()).to_arrow_host();
-    auto found   = integers_t{};
+    auto batches  = split(std::move(owner), stream.get()).to_arrow_host();
+    auto received = integers_t{};
     for (;;) {
       auto array = unique_array{};
       EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
       if (array.is_released()) { break; }
       auto const* data = static_cast<std::int32_t const*>(array->buffers[1]);
-      found.insert(found.end(), data, data + array->length);
+      received.insert(received.end(), data, data + array->length);
     }
-    EXPECT_EQ(integer_rows(found), values);
+    EXPECT_EQ(integer_rows(received), values);
     batches.reset();
     settle();
   }

@@ -14,8 +14,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A producer's tensor, computed late on a stream. Its deleter frees and overwrites the memory at
-/// once.
+/// A producer's tensor, computed late on a stream. Its deleter overwrites the memory at once.
 class tensor_producer {
  public:
   tensor_producer(cudaStream_t stream,

@@ -14,7 +14,7 @@ namespace {
 using formats = std::vector<std::string_view>;
 
 /// Groups of formats: a column imported as one of a group can mostly be exported as the others.
-std::vector<formats> const& kin()
+std::vector<formats> const& convertible_formats()
 {
   static auto const all = std::vector<formats>{{"u", "U", "vu"},
                                                {"z", "Z", "vz", "w:1", "w:2", "w:3", "+l", "+L"},
@@ -38,9 +38,9 @@ std::string draw_decimal(std::string_view format, random_source& random)
   return "d:" + std::to_string(1 + random.below(40)) + scale + random.pick(widths);
 }
 
-class wisher {
+class request_mutator {
  public:
-  explicit wisher(tree& target)
+  explicit request_mutator(tree& target)
     : target_{target}, random_{target.random}, schema_{target.any_node().schema}
   {
   }
@@ -63,9 +63,10 @@ class wisher {
       schema_.format = target_.pool.text(draw_decimal(found, random_));
       return;
     }
-    auto const begin = random_.below(std::ssize(kin()));
-    for (std::int64_t i = 0; i < std::ssize(kin()); ++i) {
-      auto const& group = kin()[static_cast<std::size_t>((begin + i) % std::ssize(kin()))];
+    auto const begin = random_.below(std::ssize(convertible_formats()));
+    for (std::int64_t i = 0; i < std::ssize(convertible_formats()); ++i) {
+      auto const& group = convertible_formats()[static_cast<std::size_t>(
+        (begin + i) % std::ssize(convertible_formats()))];
       if (std::find(group.begin(), group.end(), found) == group.end()) { continue; }
       auto const wanted  = random_.pick(group);
       schema_.format     = target_.pool.text(wanted);
@@ -106,7 +107,7 @@ void mutate_request(tree& target)
     if (target.random.percent(25)) {
       mutate_schema(target);
     } else {
-      wisher{target}.change();
+      request_mutator{target}.change();
     }
   }
 }
