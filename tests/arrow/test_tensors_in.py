@@ -115,10 +115,23 @@ def test_copies(door):
         door(array.reshape(5, 2), copy=False)
 
 
-def test_crooked_memory_is_copied():
+def test_misaligned_memory_is_copied():
     array = np.frombuffer(bytearray(8 * 5 + 1), "int64", offset=1, count=5)
     assert rows(bridge.from_dlpack(Producer(array), to="pylibcudf")) == [0] * 5
-    with pytest.raises(ValueError, match="crooked"):
+
+
+@pytest.mark.parametrize(
+    ("array", "reason"),
+    [
+        (np.arange(10)[::2], "do not follow one another"),
+        (np.arange(6).reshape(3, 2), "do not follow one another"),
+        (np.arange(3, dtype="float16"), "no floats of 16 bits"),
+        (np.frombuffer(bytearray(8 * 5 + 1), "int64", 5, 1), "not aligned to the 8 bytes"),
+    ],
+    ids=["strided", "row-major", "float16", "misaligned"],
+)
+def test_a_refusal_to_copy_says_why(array, reason):
+    with pytest.raises(ValueError, match=f"since .*{reason}.*, and no copy is allowed"):
         bridge.from_dlpack(Producer(array), to="pylibcudf", copy=False)
 
 
