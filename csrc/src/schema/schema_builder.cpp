@@ -43,9 +43,14 @@ bool is_on_host(cudf::column_view const& column)
   return finder.result().device_type == ARROW_DEVICE_CPU;
 }
 
-/// Views are made on the CPU alone: libcudf has no public algorithm for them.
-bool can_leave_as(std::optional<chosen_type> const& type, cudf::column_view const& column)
-{ return type && (type->step.layout != array_layout::views || is_on_host(column)); }
+/// Nothing instead of views of a column that is not in host memory: they are made on the CPU alone,
+/// libcudf has no public algorithm for them.
+std::optional<chosen_type> without_views_on_device(std::optional<chosen_type> type,
+                                                   cudf::column_view const& column)
+{
+  if (type && type->step.layout == array_layout::views && !is_on_host(column)) { type.reset(); }
+  return type;
+}
 
 /// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
 class schema_builder {
@@ -91,7 +96,7 @@ class schema_builder {
     return first;
   }
 
-  /// Chooses a level's type, by whose wish comes first.
+  /// Chooses a level's type: the requested one, else that of the import, else the column's own.
   static std::pair<chosen_type, negotiation_result> choose(cudf::column_view const& column,
                                                            column_metadata const& metadata,
                                                            requested_types const& asked,
@@ -100,14 +105,15 @@ class schema_builder {
     auto own    = plain_type(column, metadata, path);
     auto agreed = negotiation_result{};
     if (asked.origin != nullptr) {
-      auto origin = restore(column, metadata, *asked.origin, asked.exact, path);
-      agreed.kept = can_leave_as(origin, column);
-      if (agreed.kept) { own = std::move(*origin); }
+      auto origin = without_views_on_device(
+        restore(column, metadata, *asked.origin, asked.exact, path), column);
+      agreed.kept = origin.has_value();
+      if (origin) { own = std::move(*origin); }
     }
     if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
-    auto wanted = negotiate(column, metadata, *asked.wanted, path);
-    agreed.met  = can_leave_as(wanted, column);
-    if (!agreed.met) { return {std::move(own), agreed}; }
+    auto wanted = without_views_on_device(negotiate(column, metadata, *asked.wanted, path), column);
+    agreed.met  = wanted.has_value();
+    if (!wanted) { return {std::move(own), agreed}; }
     agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
                      wanted->step.index != own.step.index;
     return {std::move(agreed.changed ? *wanted : own), agreed};

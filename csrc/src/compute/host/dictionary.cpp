@@ -3,6 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "compute/gather.hpp"
+#include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/type_dispatcher.hpp>
