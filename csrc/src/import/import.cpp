@@ -7,6 +7,7 @@
 #include "import/import_survey.hpp"
 #include "import/source_array.hpp"
 #include "import/upload_columns.hpp"
+#include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
 #include "validate/validate_values.hpp"
 
@@ -325,12 +326,13 @@ borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
 }
 
 struct array_importer::state {
-  explicit state(ArrowSchema const& schema) : held{copy_schema(schema).to_arrow()} {}
+  explicit state(ArrowSchema const& schema) : handle{copy_schema(schema)} {}
 
-  unique_schema held;
+  shared_schema handle;
+  ArrowSchema const& held{detail::schema_access::struct_of(handle)};
   column_path top;
-  column_path path{top, held->name};
-  detail::parsed_tree types{detail::parse_types(*held.get(), nullptr, path)};
+  column_path path{top, held.name};
+  detail::parsed_tree types{detail::parse_types(held, nullptr, path)};
 };
 
 array_importer::array_importer(ArrowSchema const& schema)

@@ -62,6 +62,10 @@ struct schema_tree {
 
 /// What the export may see of a schema that users cannot.
 struct schema_access {
+  /// The struct behind a handle that is not empty; it stays the handle's.
+  static ArrowSchema const& struct_of(shared_schema const& schema)
+  { return *schema.tree_->schema.get(); }
+
   static schema_tree const& tree_of(shared_schema const& schema)
   {
     if (schema.tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }

@@ -2,6 +2,7 @@
 #include "testing/consumer.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 namespace {
 
 std::atomic<std::int64_t> num_live{0};
+std::atomic<std::int64_t> num_made{0};
 thread_local std::int64_t until_failure = -1;  ///< -1: never
 
 /// nanoarrow 0.8 does not check the allocation of an array's buffer pointers: it never fails here.
@@ -33,6 +35,7 @@ void* __wrap_cudfArrowMalloc(std::int64_t size)
 {
   if (must_fail(size)) { return nullptr; }
   ++num_live;
+  ++num_made;
   return __real_cudfArrowMalloc(size);
 }
 
@@ -107,6 +110,16 @@ TEST_F(WithoutMemory, ASchemaThatIsNotMadeHoldsNothing)
   auto const whole = shared.to_arrow();
   expect_no_loss(25, [&] { (void)copy_schema(*whole.get()); });
   EXPECT_TRUE(equal_schemas(*copy_schema(*whole.get()).to_arrow().get(), *whole.get()));
+}
+
+TEST_F(WithoutMemory, AnImporterCopiesItsSchemaOnce)
+{
+  auto const schema   = cudf_arrow_bridge::make_schema(*column, metadata).to_arrow();
+  auto const before   = num_made.load();
+  auto const copy     = copy_schema(*schema.get());
+  auto const once     = num_made.load() - before;
+  auto const importer = array_importer{*schema.get()};
+  EXPECT_EQ(num_made.load() - before, 2 * once);
 }
 
 TEST_F(WithoutMemory, ASchemaOfMapsThatIsNotMadeHoldsNothing)
