@@ -61,9 +61,8 @@ struct fixture {
   [[nodiscard]] bridge::unique_device_array exported_by_schema() const
   {
     return bridge::to_arrow_device(table,
-                                   schema,
                                    nullptr,
-                                   bridge::export_options{},
+                                   {.schema = schema},
                                    stream,
                                    bridge::host_memory_resource())
       .to_arrow();

@@ -2,7 +2,6 @@
 
 from libc.stdint cimport uintptr_t
 from libcpp.vector cimport vector
-from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
 
 
@@ -12,4 +11,4 @@ cdef class Span:
     cdef object __weakref__
 
 
-cdef int add_view(vector[column_view]& views, Column column) except -1
+cdef int add_views(vector[column_view]& views, tuple columns) except -1

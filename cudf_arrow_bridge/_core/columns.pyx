@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pylibcudf columns result without the checks of their constructor, and what is read of columns."""
 
+from cpython.tuple cimport PyTuple_GetItem
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
@@ -65,11 +66,9 @@ cdef uintptr_t address_of(object span) except? 1:
 
 
 cdef int add_view(vector[column_view]& views, Column column) except -1:
-    """View a column as `Column.view` does, but faster."""
     cdef vector[column_view] children
     if column._num_children:  # asking a list how long it is costs more
-        for child in column._children:
-            add_view(children, <Column?>child)
+        add_views(children, tuple(column._children))
     views.emplace_back(
         column._data_type.c_obj,
         column._size,
@@ -79,6 +78,16 @@ cdef int add_view(vector[column_view]& views, Column column) except -1:
         column._offset,
         move(children),
     )
+    return 0
+
+
+cdef int add_views(vector[column_view]& views, tuple columns) except -1:
+    """View columns as `Column.view` does, but faster."""
+    cdef Py_ssize_t i, size = len(columns)
+    views.reserve(views.size() + size)
+    for i in range(size):
+        # In the stable ABI, a loop over the tuple would go through the protocol of sequences.
+        add_view(views, <Column?>PyTuple_GetItem(columns, i))
     return 0
 
 
@@ -145,8 +154,10 @@ cdef int add_types(vector[int32_t]& types, Column column) except -1:
 
 def types_of(columns) -> bytes:
     """Encode the types of columns and their children, such that equal bytes mean equal types."""
+    cdef tuple all_columns = tuple(columns)
+    cdef Py_ssize_t i, size = len(all_columns)
     cdef vector[int32_t] types
-    types.reserve(3 * len(columns))
-    for column in columns:
-        add_types(types, <Column?>column)
+    types.reserve(3 * size)
+    for i in range(size):
+        add_types(types, <Column?>PyTuple_GetItem(all_columns, i))
     return (<char*>types.data())[:types.size() * sizeof(int32_t)] if types.size() else b""

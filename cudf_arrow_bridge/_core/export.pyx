@@ -6,7 +6,6 @@ from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
-from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
 from pylibcudf.libcudf.types cimport size_type
@@ -15,7 +14,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport array_to_capsule, device_array_to_capsule
-from cudf_arrow_bridge._core.columns cimport add_view
+from cudf_arrow_bridge._core.columns cimport add_views
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ArrowSchema,
     column_metadata,
@@ -134,26 +133,41 @@ cdef class ExportedArray:
         ]
 
 
-cdef class ExportCall:
-    """The arguments of an export, `ExportInput` and `ExportOptions`, as C++ takes them."""
+#: Memory of an earlier call's views. glibc's malloc consolidates its freed small chunks before it
+#: serves a request of more than 1 KiB, which takes longer than making the views.
+cdef vector[column_view] spare_views
 
-    cdef bint is_table
-    #: With a single column, for an array as well.
-    cdef table_view table
+
+cdef class ExportCall:
+    """The arguments of an export as C++ takes them.
+
+    Parameters
+    ----------
+    export_input
+        The `ExportInput`.
+    options
+        The `ExportOptions`.
+    requested_schema
+        The capsule of a schema, which is not consumed, or None.
+    """
+
+    cdef vector[column_view] views
+    cdef core.export_input input
     cdef core.export_options options
     cdef stream_ref stream
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
-    def __cinit__(self, export_input, options):
+    def __cinit__(self, export_input, options, requested_schema):
         cdef tuple columns = tuple(export_input.columns)
-        cdef vector[column_view] views
-        views.reserve(len(columns))
-        for column in columns:
-            add_view(views, <Column?>column)
-        self.is_table = export_input.kind == "table"
-        self.table = table_view(views, export_input.num_rows)
+        self.views.swap(spare_views)
+        add_views(self.views, columns)
+        if export_input.kind == "table":
+            self.input = core.export_input(self.views, export_input.num_rows)
+        else:
+            self.input = core.export_input(self.views[0])
         mr = resolve_resource(None)
+        self.options.schema = schema_of(self.views, export_input, requested_schema)
         self.options.compact = options.compact
         self.options.managed_as_cuda = options.managed_as_cuda
         self.stream = stream_of(options.stream)
@@ -162,6 +176,11 @@ cdef class ExportCall:
         self.owner = share_object((columns, export_input.owners, mr, options.stream))
         if options.stream.is_freed_by_thread:
             self.owner = released_after_readers(move(self.owner), options.stream.handle)
+
+    def __dealloc__(self):
+        self.views.clear()
+        if self.views.capacity() > spare_views.capacity():
+            self.views.swap(spare_views)
 
 
 cdef shared_ptr[const void] released_after_readers(
@@ -179,10 +198,15 @@ cdef shared_ptr[const void] released_after_readers(
     )
 
 
-cdef shared_schema schema_of(ExportCall call, spec, requested_schema) except *:
+cdef shared_schema schema_of(
+    vector[column_view]& views, export_input, requested_schema
+) except *:
     """Make the schema of columns and their `SchemaSpec`, which keeps it unless one is requested."""
+    spec = export_input.schema_spec
     if requested_schema is None and spec.schema is not None:
         return (<Schema?>spec.schema).schema
+    cdef bint is_table = export_input.kind == "table"
+    cdef size_type num_rows = export_input.num_rows
     cdef vector[column_metadata] fields
     for field in spec.fields:
         fields.push_back(to_column_metadata(field))
@@ -191,10 +215,12 @@ cdef shared_schema schema_of(ExportCall call, spec, requested_schema) except *:
     cdef const ArrowSchema* c_requested = requested_from_capsule(requested_schema)
     cdef shared_schema schema
     with nogil:
-        if call.is_table:
-            schema = move(core.make_schema(call.table, fields, metadata, c_requested))
+        if is_table:
+            schema = move(
+                core.make_schema(table_view(views, num_rows), fields, metadata, c_requested)
+            )
         else:
-            schema = move(core.make_schema(call.table.column(0), fields[0], c_requested))
+            schema = move(core.make_schema(views[0], fields[0], c_requested))
     if requested_schema is None:
         spec.schema = Schema.wrap(schema)
     return schema
@@ -206,28 +232,13 @@ def export_array(export_input, options, requested_schema):
     The columns, the owners and the stream live as long as anything made from the array.
     `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
-    cdef ExportCall call = ExportCall(export_input, options)
-    cdef shared_schema schema = schema_of(call, export_input.schema_spec, requested_schema)
+    cdef ExportCall call = ExportCall(export_input, options, requested_schema)
     cdef core.device_array array
     with nogil:
-        if call.is_table:
-            array = move(
-                core.to_arrow_device(
-                    call.table, schema, call.owner, call.options, call.stream, call.resource
-                )
-            )
-        else:
-            array = move(
-                core.to_arrow_device(
-                    call.table.column(0),
-                    schema,
-                    call.owner,
-                    call.options,
-                    call.stream,
-                    call.resource,
-                )
-            )
-    return Schema.wrap(move(schema)), ExportedArray.wrap(array, options.stream)
+        array = move(
+            core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
+        )
+    return Schema.wrap(call.options.schema), ExportedArray.wrap(array, options.stream)
 
 
 cdef class BatchSource:
@@ -241,33 +252,13 @@ def export_slices(export_input, size_type max_rows, options, requested_schema) -
     batches. `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef ExportCall call = ExportCall(export_input, options)
-    cdef shared_schema schema = schema_of(call, export_input.schema_spec, requested_schema)
+    cdef ExportCall call = ExportCall(export_input, options, requested_schema)
     with nogil:
-        if call.is_table:
-            result.source = move(
-                core.slices(
-                    call.table,
-                    schema,
-                    call.owner,
-                    max_rows,
-                    call.options,
-                    call.stream,
-                    call.resource,
-                )
+        result.source = move(
+            core.slices(
+                call.input, call.owner, max_rows, call.options, call.stream, call.resource
             )
-        else:
-            result.source = move(
-                core.slices(
-                    call.table.column(0),
-                    schema,
-                    call.owner,
-                    max_rows,
-                    call.options,
-                    call.stream,
-                    call.resource,
-                )
-            )
+        )
     return result
 
 

@@ -143,7 +143,14 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         int64_t size
         bool zero_copy
 
+    cdef cppclass export_input:
+        export_input() noexcept
+        export_input(const column_view&) noexcept
+        export_input(const vector[column_view]&, size_type) noexcept
+        bool is_table
+
     cdef cppclass export_options:
+        shared_schema schema
         bool compact
         bool managed_as_cuda
 
@@ -164,16 +171,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         vector[buffer_info] buffers() except +libcudf_exception_handler
 
     device_array to_arrow_device(
-        const column_view&,
-        const shared_schema&,
-        shared_ptr[const void],
-        const export_options&,
-        stream_ref,
-        device_async_resource_ref,
-    ) except +libcudf_exception_handler
-    device_array to_arrow_device(
-        const table_view&,
-        const shared_schema&,
+        const export_input&,
         shared_ptr[const void],
         const export_options&,
         stream_ref,
@@ -277,17 +275,7 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
 
     unique_ptr[batch_source] single(stream_batch) except +libcudf_exception_handler
     unique_ptr[batch_source] slices(
-        const column_view&,
-        shared_schema,
-        shared_ptr[const void],
-        size_type,
-        const export_options&,
-        stream_ref,
-        device_async_resource_ref,
-    ) except +libcudf_exception_handler
-    unique_ptr[batch_source] slices(
-        const table_view&,
-        shared_schema,
+        const export_input&,
         shared_ptr[const void],
         size_type,
         const export_options&,

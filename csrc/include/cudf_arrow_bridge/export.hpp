@@ -13,7 +13,10 @@
 
 #include <cuda/stream>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +34,44 @@ struct buffer_info {
   bool zero_copy;         ///< whether it is the memory of the exported column
 };
 
+/**
+ * @brief A column, or the columns of a table, to export.
+ *
+ * Made of a view where a function takes one. Owns nothing: the view it was made of must outlive it.
+ */
+struct export_input {
+  std::span<cudf::column_view const> columns;  ///< one, unless this is a table
+  cudf::size_type num_rows{0};                 ///< rows, known even without columns
+  bool is_table{true};
+
+  /// A table without columns or rows.
+  export_input() = default;
+
+  /// A column.
+  export_input(cudf::column_view const& column)
+    : columns{&column, 1}, num_rows{column.size()}, is_table{false}
+  {
+  }
+
+  /// A table.
+  export_input(cudf::table_view const& table)
+    : export_input{{table.begin(), table.end()}, table.num_rows()}
+  {
+  }
+
+  /// A table of columns that all have `size` rows.
+  export_input(std::span<cudf::column_view const> all, cudf::size_type size)
+    : columns{all}, num_rows{size}
+  {
+  }
+};
+
 /// Options of `to_arrow_device`.
 struct export_options {
+  /// Schema that `make_schema` made for the columns. Where a requested type has the same buffers as
+  /// a column's own, only the schema differs; else buffers are converted. Empty: each column leaves
+  /// as what its libcudf type stands for.
+  shared_schema schema{};
   /// Copy null masks whose first bit is not at a byte boundary, so that `ArrowArray.offset` is 0.
   bool compact{false};
   /// Report managed memory as `ARROW_DEVICE_CUDA`, for consumers that do not know
@@ -111,104 +150,38 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 };
 
 /**
- * @brief Exports a column without copying any buffer whose layout Arrow shares.
+ * @brief Exports a column or a table without copying any buffer whose layout Arrow shares. A table
+ * is exported as a struct array.
  *
- * Costs O(columns), whatever the number of rows. A slice is exported with advanced buffer pointers
- * and `ArrowArray.offset` 0. If its first mask bit is not at a byte boundary, the offset is the bit
- * within the byte (1 to 7), or the mask is copied if `options.compact` is set. A struct's children
- * and a dictionary's indices are sliced by the parent's offset; as in libcudf, an offset of their
- * own is ignored.
+ * Costs O(columns), whatever the number of rows, unless a schema asks for more: converting
+ * dictionaries, and checking whether values fit a narrower type, take time that grows with it. The
+ * host waits for the GPU where a conversion depends on values, null counts or sizes.
+ *
+ * A slice is exported with advanced buffer pointers and `ArrowArray.offset` 0. If its first mask
+ * bit is not at a byte boundary, the offset is the bit within the byte (1 to 7), or the mask is
+ * copied if `options.compact` is set. A struct's children and a dictionary's indices are sliced by
+ * the parent's offset; as in libcudf, an offset of their own is ignored.
  *
  * @throws cudf::data_type_error if a column has a type that Arrow lacks
- * @throws std::invalid_argument if a column lacks a child that its type needs, or if buffers are in
- *   different kinds of memory or on different devices
+ * @throws std::invalid_argument if a column lacks a child that its type needs, if buffers are in
+ *   different kinds of memory or on different devices, if the schema was made for other columns, or
+ *   if values or nulls contradict the requested schema
+ * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
  *
- * @param column Column to export
- * @param owner Keeps the memory of `column` alive; destroyed on the thread that releases last
+ * @param input What to export; a table's number of rows is kept even if it has no columns
+ * @param owner Keeps the memory of `input` alive; destroyed on the thread that releases last
  * @param options Options of the export
  * @param stream Stream that conversions are enqueued on. Consumers wait for the work enqueued on it
  *   so far. The host waits for it in one case: pageable host memory, which has no event, on a
  *   machine where kernels can write to it (`cudaDevAttrPageableMemoryAccess`). Converted buffers
  *   are freed on it, so it must outlive the export and its pending releases: see `drain_releases`.
- * @param mr Resource for converted buffers and temporary memory. The column's device is made
+ * @param mr Resource for converted buffers and temporary memory. The columns' device is made
  *   current while it is used. If it is rmm's current resource of the current device, that of the
- *   column's device is used instead. If it gives plain device memory for a pinned or managed
- *   column, the array is reported as `ARROW_DEVICE_CUDA`.
+ *   columns' device is used instead. If it gives plain device memory for pinned or managed
+ *   columns, the array is reported as `ARROW_DEVICE_CUDA`.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
-to_arrow_device(cudf::column_view const& column,
-                std::shared_ptr<void const> owner,
-                export_options const& options,
-                cuda::stream_ref stream,
-                rmm::device_async_resource_ref mr);
-
-/**
- * @brief Exports a column with a schema that `make_schema` made for it.
- *
- * Where a requested type has the same buffers as the column's own, only the schema differs; else
- * buffers are converted. The host waits for the GPU where a conversion depends on values, null
- * counts or sizes. Converting dictionaries, and checking whether values fit a narrower type, take
- * time that grows with the number of rows.
- *
- * @throws cudf::data_type_error if a column has a type that Arrow lacks
- * @throws std::invalid_argument if a column lacks a child that its type needs, if buffers are in
- *   different kinds of memory or on different devices, if the schema was made for another column,
- *   or if values or nulls contradict the requested schema
- * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
- *
- * @param column Column to export
- * @param schema Schema of the exported array
- * @param owner Keeps the memory of `column` alive; destroyed on the thread that releases last
- * @param options Options of the export
- * @param stream Stream for conversions and for freeing their results; must outlive the export and
- *   its pending releases
- * @param mr Resource for converted buffers and temporary memory, chosen as without a schema
- */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
-to_arrow_device(cudf::column_view const& column,
-                shared_schema const& schema,
-                std::shared_ptr<void const> owner,
-                export_options const& options,
-                cuda::stream_ref stream,
-                rmm::device_async_resource_ref mr);
-
-/**
- * @brief Exports a table as a struct array, each column without copying as a single column is.
- *
- * @throws cudf::data_type_error if a column has a type that Arrow lacks
- * @throws std::invalid_argument if a column lacks a child that its type needs, or if buffers are in
- *   different kinds of memory or on different devices
- *
- * @param table Table to export; its number of rows is kept even if it has no columns
- * @param owner Keeps the memory of `table` alive; destroyed on the thread that releases last
- * @param options Options of the export
- * @param stream Stream for conversions and for freeing their results; must outlive the export and
- *   its pending releases
- * @param mr Resource for converted buffers and temporary memory, chosen as for a column
- */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
-to_arrow_device(cudf::table_view const& table,
-                std::shared_ptr<void const> owner,
-                export_options const& options,
-                cuda::stream_ref stream,
-                rmm::device_async_resource_ref mr);
-
-/**
- * @brief Exports a table as a struct array with a schema that `make_schema` made for it.
- *
- * Converts and throws as the export of a column with a schema does.
- *
- * @param table Table to export; its number of rows is kept even if it has no columns
- * @param schema Schema of the exported array
- * @param owner Keeps the memory of `table` alive; destroyed on the thread that releases last
- * @param options Options of the export
- * @param stream Stream for conversions and for freeing their results; must outlive the export and
- *   its pending releases
- * @param mr Resource for converted buffers and temporary memory, chosen as for a column
- */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
-to_arrow_device(cudf::table_view const& table,
-                shared_schema const& schema,
+to_arrow_device(export_input const& input,
                 std::shared_ptr<void const> owner,
                 export_options const& options,
                 cuda::stream_ref stream,

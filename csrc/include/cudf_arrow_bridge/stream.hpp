@@ -61,37 +61,25 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
 };
 
 /**
- * @brief Splits a table into batches, each a zero-copy slice. Costs O(columns) for each batch.
+ * @brief Splits a column or table into batches, each a zero-copy slice. Costs O(columns) for each
+ * batch.
  *
- * A table without rows gives one batch without rows. Each batch is exported by `to_arrow_device`
- * when it is pulled, and has its own event.
+ * Without rows there is one batch without rows. Each batch is exported by `to_arrow_device` when it
+ * is pulled, and has its own event.
  *
  * @throws std::invalid_argument if `max_rows` is not positive
  *
- * @param table Table to split
- * @param schema Its schema
- * @param owner Keeps the memory of `table` alive; held by the source and by each batch
+ * @param input What to split; its views are copied
+ * @param owner Keeps the memory of `input` alive; held by the source and by each batch
  * @param max_rows Rows of each batch but the last
- * @param options As in `to_arrow_device`
+ * @param options As in `to_arrow_device`; their schema is that of each batch
  * @param stream As in `to_arrow_device`; must outlive the source as well. `cudaStreamPerThread`
  *   means that of the calling thread: batches that another thread pulls are exported on the legacy
  *   default stream, which waits for it
  * @param mr As in `to_arrow_device`
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> slices(
-  cudf::table_view const& table,
-  shared_schema schema,
-  std::shared_ptr<void const> owner,
-  cudf::size_type max_rows,
-  export_options const& options,
-  cuda::stream_ref stream,
-  rmm::device_async_resource_ref mr);
-
-/// @copydoc slices(cudf::table_view const&, shared_schema, std::shared_ptr<void const>,
-/// cudf::size_type, export_options const&, cuda::stream_ref, rmm::device_async_resource_ref)
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> slices(
-  cudf::column_view const& column,
-  shared_schema schema,
+  export_input const& input,
   std::shared_ptr<void const> owner,
   cudf::size_type max_rows,
   export_options const& options,

@@ -76,16 +76,12 @@ class array_builder {
  public:
   /**
    * @param tree Tree to fill, without nodes yet
-   * @param schema Schema made for the columns; null: each column's plain type
-   * @param options Options of the export
+   * @param options Options of the export, and the schema
    * @param exec Where the columns are, and stream and resource of conversions
    */
-  array_builder(array_tree& tree,
-                schema_tree const* schema,
-                export_options const& options,
-                execution const& exec)
+  array_builder(array_tree& tree, export_options const& options, execution const& exec)
     : tree_{tree},
-      schema_{schema},
+      schema_{options.schema.is_empty() ? nullptr : &schema_access::tree_of(options.schema)},
       options_{options},
       exec_{exec},
       shared_bits_{shared_bits_of_types()}

@@ -5,7 +5,6 @@
 #include "export/array_builder.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
-#include <cudf_arrow_bridge/schema.hpp>
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
@@ -13,7 +12,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -76,112 +74,44 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
-/// Builds a tree over `columns`, with whatever root `add` makes of them.
-template <typename Add>
-device_array build_tree(std::span<cudf::column_view const> columns,
-                        schema_tree const* schema,
-                        std::shared_ptr<void const> owner,
-                        export_options const& options,
-                        cuda::stream_ref stream,
-                        rmm::device_async_resource_ref mr,
-                        Add add)
+}  // namespace
+}  // namespace detail
+
+device_array to_arrow_device(export_input const& input,
+                             std::shared_ptr<void const> owner,
+                             export_options const& options,
+                             cuda::stream_ref stream,
+                             rmm::device_async_resource_ref mr)
 {
-  auto tree        = std::make_shared<array_tree>();
+  detail::nvtx_range const range{__func__};
+  auto tree        = std::make_shared<detail::array_tree>();
   tree->owner      = std::move(owner);
-  tree->location   = location_of(columns);
+  tree->location   = detail::location_of(input.columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
-  auto const guard = guard_device(device_of(tree->location));
-  auto const exec  = execution{host, stream, place};
+  auto const place = host ? host_memory_resource() : detail::resource_on_device(tree->location, mr);
+  auto const guard = detail::guard_device(detail::device_of(tree->location));
+  auto const exec  = detail::execution{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
-  if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
-  add(array_builder{*tree, schema, options, exec});
+  if (host && detail::shares_pageable_memory()) { RMM_CUDA_TRY(detail::synchronize(stream)); }
+  auto builder = detail::array_builder{*tree, options, exec};
+  if (input.is_table) {
+    builder.add_table(input.columns, input.num_rows);
+  } else {
+    builder.add_column(input.columns.front());
+  }
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
-    tree->location = location_of_all(*tree);
+    tree->location = detail::location_of_all(*tree);
   }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
   }
   if (!host) {
     // After all that the export itself enqueued.
-    tree->ready = pooled_event::acquire();
+    tree->ready = detail::pooled_event::acquire();
     RMM_CUDA_TRY(tree->ready.record(stream));
     tree->on_thread_stream = stream.get() == cudaStreamPerThread;
   }
-  return array_tree::handle(std::move(tree));
-}
-
-device_array export_column(cudf::column_view const& column,
-                           schema_tree const* schema,
-                           std::shared_ptr<void const> owner,
-                           export_options const& options,
-                           cuda::stream_ref stream,
-                           rmm::device_async_resource_ref mr)
-{
-  return build_tree(
-    {&column, 1}, schema, std::move(owner), options, stream, mr, [&](auto&& builder) {
-      builder.add_column(column);
-    });
-}
-
-device_array export_table(cudf::table_view const& table,
-                          schema_tree const* schema,
-                          std::shared_ptr<void const> owner,
-                          export_options const& options,
-                          cuda::stream_ref stream,
-                          rmm::device_async_resource_ref mr)
-{
-  auto const columns = std::span<cudf::column_view const>{table.begin(), table.end()};
-  return build_tree(columns, schema, std::move(owner), options, stream, mr, [&](auto&& builder) {
-    builder.add_table(columns, table.num_rows());
-  });
-}
-
-}  // namespace
-}  // namespace detail
-
-device_array to_arrow_device(cudf::column_view const& column,
-                             shared_schema const& schema,
-                             std::shared_ptr<void const> owner,
-                             export_options const& options,
-                             cuda::stream_ref stream,
-                             rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  auto const& tree = detail::schema_access::tree_of(schema);
-  return detail::export_column(column, &tree, std::move(owner), options, stream, mr);
-}
-
-device_array to_arrow_device(cudf::table_view const& table,
-                             shared_schema const& schema,
-                             std::shared_ptr<void const> owner,
-                             export_options const& options,
-                             cuda::stream_ref stream,
-                             rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  auto const& tree = detail::schema_access::tree_of(schema);
-  return detail::export_table(table, &tree, std::move(owner), options, stream, mr);
-}
-
-device_array to_arrow_device(cudf::column_view const& column,
-                             std::shared_ptr<void const> owner,
-                             export_options const& options,
-                             cuda::stream_ref stream,
-                             rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  return detail::export_column(column, nullptr, std::move(owner), options, stream, mr);
-}
-
-device_array to_arrow_device(cudf::table_view const& table,
-                             std::shared_ptr<void const> owner,
-                             export_options const& options,
-                             cuda::stream_ref stream,
-                             rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  return detail::export_table(table, nullptr, std::move(owner), options, stream, mr);
+  return detail::array_tree::handle(std::move(tree));
 }
 
 }  // namespace cudf_arrow_bridge

@@ -66,9 +66,9 @@ struct schema_access {
   static ArrowSchema const& struct_of(shared_schema const& schema)
   { return *schema.tree_->schema.get(); }
 
+  /// The levels of a schema that is not empty; it was made for columns.
   static schema_tree const& tree_of(shared_schema const& schema)
   {
-    if (schema.tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
     if (schema.tree_->nodes.empty()) {
       throw std::invalid_argument{"a copy of a schema found, one made for the columns expected"};
     }

@@ -29,31 +29,17 @@ cudf::column_view part_of(cudf::column_view const& column,
           {column.child_begin(), column.child_end()}};
 }
 
-cudf::table_view part_of(cudf::table_view const& table, cudf::size_type begin, cudf::size_type size)
-{
-  auto parts = std::vector<cudf::column_view>{};
-  parts.reserve(static_cast<std::size_t>(table.num_columns()));
-  for (auto const& column : table) { parts.push_back(part_of(column, begin, size)); }
-  return cudf::table_view{parts, size};
-}
-
-cudf::size_type num_rows(cudf::column_view const& column) { return column.size(); }
-
-cudf::size_type num_rows(cudf::table_view const& table) { return table.num_rows(); }
-
-/// @tparam View `cudf::table_view` or `cudf::column_view`
-template <typename View>
 class slice_source : public batch_source {
  public:
-  slice_source(View const& whole,
-               shared_schema schema,
+  slice_source(export_input const& whole,
                std::shared_ptr<void const> owner,
                cudf::size_type max_rows,
                export_options const& options,
                cuda::stream_ref stream,
                rmm::device_async_resource_ref mr)
-    : whole_{whole},
-      schema_{std::move(schema)},
+    : columns_{whole.columns.begin(), whole.columns.end()},
+      num_rows_{whole.num_rows},
+      is_table_{whole.is_table},
       owner_{std::move(owner)},
       max_rows_{max_rows},
       options_{options},
@@ -68,22 +54,29 @@ class slice_source : public batch_source {
 
   stream_batch next() override
   {
-    auto const rows = num_rows(whole_);
-    if (begin_ == rows && (rows > 0 || has_batch_)) { return {}; }
-    auto const size   = std::min(max_rows_, rows - begin_);
-    auto const stream = made_on_.named_here(stream_);
-    auto array =
-      size == rows
-        ? to_arrow_device(whole_, schema_, owner_, options_, stream, mr_)
-        : to_arrow_device(part_of(whole_, begin_, size), schema_, owner_, options_, stream, mr_);
+    if (begin_ == num_rows_ && (num_rows_ > 0 || has_batch_)) { return {}; }
+    auto const size  = std::min(max_rows_, num_rows_ - begin_);
+    auto const parts = parts_of(begin_, size);
+    auto const input = is_table_ ? export_input{parts, size} : export_input{parts.front()};
+    auto array = to_arrow_device(input, owner_, options_, made_on_.named_here(stream_), mr_);
     begin_ += size;
     has_batch_ = true;
-    return {schema_, std::move(array)};
+    return {options_.schema, std::move(array)};
   }
 
  private:
-  View whole_;
-  shared_schema schema_;
+  [[nodiscard]] std::vector<cudf::column_view> parts_of(cudf::size_type begin,
+                                                        cudf::size_type size) const
+  {
+    auto result = std::vector<cudf::column_view>{};
+    result.reserve(columns_.size());
+    for (auto const& column : columns_) { result.push_back(part_of(column, begin, size)); }
+    return result;
+  }
+
+  std::vector<cudf::column_view> columns_;
+  cudf::size_type num_rows_;
+  bool is_table_;
   std::shared_ptr<void const> owner_;
   cudf::size_type max_rows_;
   export_options options_;
@@ -131,28 +124,14 @@ class chain_source : public batch_source {
 
 batch_source::~batch_source() = default;
 
-std::unique_ptr<batch_source> slices(cudf::table_view const& table,
-                                     shared_schema schema,
+std::unique_ptr<batch_source> slices(export_input const& input,
                                      std::shared_ptr<void const> owner,
                                      cudf::size_type max_rows,
                                      export_options const& options,
                                      cuda::stream_ref stream,
                                      rmm::device_async_resource_ref mr)
 {
-  return std::make_unique<slice_source<cudf::table_view>>(
-    table, std::move(schema), std::move(owner), max_rows, options, stream, mr);
-}
-
-std::unique_ptr<batch_source> slices(cudf::column_view const& column,
-                                     shared_schema schema,
-                                     std::shared_ptr<void const> owner,
-                                     cudf::size_type max_rows,
-                                     export_options const& options,
-                                     cuda::stream_ref stream,
-                                     rmm::device_async_resource_ref mr)
-{
-  return std::make_unique<slice_source<cudf::column_view>>(
-    column, std::move(schema), std::move(owner), max_rows, options, stream, mr);
+  return std::make_unique<slice_source>(input, std::move(owner), max_rows, options, stream, mr);
 }
 
 std::unique_ptr<batch_source> single(stream_batch batch)

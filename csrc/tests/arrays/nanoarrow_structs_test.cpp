@@ -131,7 +131,7 @@ TEST(VariadicBuffers, AreAsManyAsThereAreAndTheirSizes)
   check(ArrowSchemaSetFormat(wanted.get(), "vu"));
   auto const schema = cudf_arrow_bridge::make_schema(*column, {}, wanted.get());
   auto const array =
-    to_arrow_device(*column, schema, nullptr, export_options{}, stream(), host_memory_resource())
+    to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource())
       .to_arrow();
   ASSERT_EQ(array->array.n_buffers, 4);
   EXPECT_EQ(*static_cast<std::int64_t const*>(array->array.buffers[3]), 18);
@@ -192,7 +192,7 @@ TEST(CopiedSchemas, AreNoneToExportBy)
   auto const column = make_column(flat("int8"), samples(flat("int8"), 3, 0));
   auto const copied = copy_schema(*to_arrow_schema(*column, {}).get());
   EXPECT_THROW((void)to_arrow_device(
-                 *column, copied, nullptr, export_options{}, stream(), host_memory_resource()),
+                 column->view(), nullptr, {.schema = copied}, stream(), host_memory_resource()),
                std::invalid_argument);
 }
 

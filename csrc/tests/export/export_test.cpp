@@ -293,7 +293,7 @@ TEST(ExportErrors, FieldsAreThoseOfTheSchema)
   auto const other  = make_column(struct_of({flat("int32")}), {});
   auto const schema = cudf_arrow_bridge::make_schema(*other, {});
   EXPECT_THROW(
-    (void)to_arrow_device(column->view(), schema, nullptr, {}, stream(), host_memory_resource()),
+    (void)to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
     std::invalid_argument);
 }
 

@@ -63,9 +63,9 @@ outcome export_and_compare(tree& target,
 {
   static auto actual  = std::string{};
   auto const is_table = std::is_same_v<View, cudf::table_view>;
-  auto const options  = export_options{.compact = target.random.percent(50)};
+  auto const options  = export_options{.schema = schema, .compact = target.random.percent(50)};
   auto const exported =
-    to_arrow_device(view, schema, nullptr, options, no_stream(), host_memory_resource());
+    to_arrow_device(view, nullptr, options, no_stream(), host_memory_resource());
   auto const c_schema       = schema.to_arrow();
   auto const c_array        = exported.to_arrow();
   auto const reading        = uncounted{};

@@ -20,7 +20,7 @@ class array_streams : public bridge_test {
   {
     auto const view = owner->view();
     return device_array_stream{
-      slices(view, make_schema(view, {}), std::move(owner), batch_rows, {}, stream, pool_)};
+      slices(view, std::move(owner), batch_rows, {.schema = make_schema(view, {})}, stream, pool_)};
   }
 
   /// Imports all batches and has a kernel read each.
@@ -146,7 +146,7 @@ TEST_F(array_streams, refuse_other_memory_in_the_middle)
   auto batches      = device_array_stream{chain([&]() -> std::unique_ptr<batch_source> {
     auto owner = left-- == 2 ? std::shared_ptr<cudf::column>{integer_column(stream.get())} : host;
     auto const view = owner->view();
-    return slices(view, make_schema(view, {}), owner, 1, {}, stream.get(), pool_);
+    return slices(view, owner, 1, {.schema = make_schema(view, {})}, stream.get(), pool_);
   })};
   (void)batches.next();
   EXPECT_THROW((void)batches.next(), std::invalid_argument);
