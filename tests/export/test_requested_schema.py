@@ -412,12 +412,12 @@ REFUSED = {
     "nulls": (
         pa.array([{"0": 1}, {"0": None}]),
         pa.struct([pa.field("0", pa.int64(), nullable=False)]),
-        "'0': nulls found",
+        "'0': nulls found, none expected by the requested schema",
     ),
     "nulls in a list": (
         pa.array([[1, None]]),
         pa.list_(pa.field("item", pa.int64(), nullable=False)),
-        r"'\[\]': nulls found",
+        r"'\[\]': nulls found, none expected by the requested schema",
     ),
     "a time within a day": (pa.array([DAY + 1], pa.timestamp("s")), pa.date32(), "within a day"),
     "before the epoch": (pa.array([-1], pa.timestamp("ms")), pa.date64(), "within a day"),
@@ -433,7 +433,7 @@ REFUSED = {
     "null keys": (
         pa.array([[{"key": None, "value": 1}]], PAIRS),
         pa.map_(pa.string(), pa.int32()),
-        "key': nulls found",
+        "key': nulls found, none expected in the entries and keys of a map",
     ),
 }
 

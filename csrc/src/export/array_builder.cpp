@@ -191,12 +191,15 @@ void array_builder::prepare_and_fill(std::size_t index,
   auto const source          = made ? made->view() : column;
   auto source_rows           = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
-  if (step.no_nulls) {
+  if (step.forbids_nulls()) {
     if (source.type().id() == cudf::type_id::EMPTY && rows.size > 0) {
-      fail_invalid(path, "nulls found, none expected by the requested schema");
+      fail_of_nulls(step.nulls, path);
     }
     auto const used = used_rows(source_rows);
-    check_no_nulls(mask_of(source, used), used.null_count, parent_mask, path, exec_);
+    auto const mask = mask_of(source, used);
+    if (has_own_nulls(mask, used.null_count, parent_mask, exec_)) {
+      fail_of_nulls(step.nulls, path);
+    }
     source_rows.null_count = 0;
   }
   fill_rows(index, {source, source_rows, step, target, path});

@@ -183,7 +183,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   auto used = used_rows(rows);
   // A non-nullable field may be null where its parent struct is: such rows are empty lists, which
   // need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
-  if (step.no_nulls) { used.null_count = -1; }
+  if (step.forbids_nulls()) { used.null_count = -1; }
   if (used.size == 0) {
     set_converted(node, 1, zeros(rows.size * width, exec_));
     return;

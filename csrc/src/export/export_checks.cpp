@@ -65,16 +65,22 @@ void check_values(cudf::column_view const& column,
   }
 }
 
-void check_no_nulls(bit_range const& rows,
-                    std::int64_t null_count,
-                    std::optional<bit_range> const& parent_mask,
-                    column_path const& path,
-                    execution const& exec)
+bool has_own_nulls(bit_range const& rows,
+                   std::int64_t null_count,
+                   std::optional<bit_range> const& parent_mask,
+                   execution const& exec)
 {
-  if (rows.bits == nullptr || rows.size == 0 || null_count == 0) { return; }
-  auto const only_the_parents = parent_mask && nulls_within(rows, *parent_mask, exec);
-  if (only_the_parents || (null_count < 0 && count_nulls(rows, exec) == 0)) { return; }
-  fail_invalid(path, "nulls found, none expected by the requested schema or by Arrow's map type");
+  if (rows.bits == nullptr || rows.size == 0 || null_count == 0) { return false; }
+  if (parent_mask && nulls_within(rows, *parent_mask, exec)) { return false; }
+  return null_count > 0 || count_nulls(rows, exec) > 0;
+}
+
+void fail_of_nulls(null_rule rule, column_path const& path)
+{
+  fail_invalid(path,
+               rule == null_rule::forbidden_by_map
+                 ? "nulls found, none expected in the entries and keys of a map"
+                 : "nulls found, none expected by the requested schema");
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -31,20 +31,26 @@ void check_values(cudf::column_view const& column,
                   execution const& exec);
 
 /**
- * @brief Checks that no row is null, except where the parent struct is null too.
- *
- * @throws std::invalid_argument if a row is null
+ * @brief Whether a row is null that is not null in the parent struct.
  *
  * @param rows Mask of the rows
  * @param null_count Null count of the rows; -1: unknown
  * @param parent_mask Mask of the parent struct's same rows; none if there is no struct, or no null
- * @param path Names the column in errors
  * @param exec Where the masks are
  */
-void check_no_nulls(bit_range const& rows,
-                    std::int64_t null_count,
-                    std::optional<bit_range> const& parent_mask,
-                    column_path const& path,
-                    execution const& exec);
+bool has_own_nulls(bit_range const& rows,
+                   std::int64_t null_count,
+                   std::optional<bit_range> const& parent_mask,
+                   execution const& exec);
+
+/**
+ * @brief Says that nulls were found where none may be.
+ *
+ * @throws std::invalid_argument always
+ *
+ * @param rule Who forbids them
+ * @param path Names the column
+ */
+[[noreturn]] void fail_of_nulls(null_rule rule, column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/offsets.hpp"
 
+#include "validate/validate.hpp"
+
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -41,11 +43,7 @@ offset_ends find_ends(import_level const& level, import_facts const& facts, exec
     known != nullptr && known->ends
       ? *known->ends
       : read_ends(first_offset(level), size, offset_width(level.type().layout), exec);
-  if (ends.first < 0 || ends.last < ends.first) {
-    fail_invalid(level.path,
-                 "offsets from " + std::to_string(ends.first) + " to " + std::to_string(ends.last) +
-                   " found, not negative and ascending expected");
-  }
+  check_offset_ends(ends.first, ends.last, level.path);
   return ends;
 }
 

@@ -137,7 +137,11 @@ class schema_builder {
     // Arrow has no nulls in the entries and keys of maps, as their parents have said by now.
     auto const may_be_null = (schema.flags & ARROW_FLAG_NULLABLE) != 0;
     auto const nullable    = may_be_null && asked.is_nullable(metadata.nullable);
-    type.step.no_nulls     = !nullable && (asked.wanted != nullptr || !may_be_null);
+    if (!may_be_null) {
+      type.step.nulls = null_rule::forbidden_by_map;
+    } else if (!nullable && asked.wanted != nullptr) {
+      type.step.nulls = null_rule::forbidden_by_request;
+    }
     auto const step        = type.step;
     set_type(schema, type.format, std::ssize(children));
     set_name(schema, std::string{asked.name(metadata.name)});
@@ -166,7 +170,7 @@ class schema_builder {
     auto const& node = tree_->nodes[index];
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const& step = tree_->nodes[node.first_child + i].step;
-      if (step.no_nulls || step.checks_below || step.check != value_check::none) { return true; }
+      if (step.forbids_nulls() || step.checks_below || step.check != value_check::none) { return true; }
     }
     return false;
   }

@@ -25,6 +25,13 @@ enum class value_check : std::int8_t {
   digits        ///< decimals: no more digits than the precision
 };
 
+/// Whether a level may hold nulls, and if not, who forbids them.
+enum class null_rule : std::int8_t {
+  allowed,
+  forbidden_by_request,  ///< the requested field is not nullable
+  forbidden_by_map       ///< the level is the entries or the keys of a map
+};
+
 /// How a column gets to what its level of the schema says.
 struct export_step {
   cudf::data_type column{cudf::type_id::EMPTY};  ///< type of the column that the schema is for
@@ -37,14 +44,16 @@ struct export_step {
   value_check check{value_check::none};
   int digits{0};
   bool trusted{true};           ///< lists of a fixed size are known to be of it
-  bool no_nulls{false};         ///< nulls are an error
+  null_rule nulls{null_rule::allowed};
   bool checks_below{false};     ///< whether values or nulls of a level below are checked
   std::int64_t shared_bits{0};  ///< of a value, where values leave as they are, whatever they are
+
+  [[nodiscard]] bool forbids_nulls() const noexcept { return nulls != null_rule::allowed; }
 
   /// @return Whether the column leaves as it is, as far as this level goes
   [[nodiscard]] bool is_plain() const noexcept
   {
-    return !decode && !no_nulls && check == value_check::none && cast.id() == cudf::type_id::EMPTY;
+    return !decode && !forbids_nulls() && check == value_check::none && cast.id() == cudf::type_id::EMPTY;
   }
 };
 

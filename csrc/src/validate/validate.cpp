@@ -229,14 +229,7 @@ std::int64_t check_offsets(parsed_type const& type,
   if (rows.size == 0) { return 0; }
   auto const first = offset_at(type, array, rows.begin);
   auto const end   = offset_at(type, array, rows.begin + rows.size);
-  if (first < 0) {
-    fail_invalid(path, "offset " + std::to_string(first) + " found, at least 0 expected");
-  }
-  if (end < first) {
-    fail_invalid(path,
-                 "offsets from " + std::to_string(first) + " to " + std::to_string(end) +
-                   " found, ascending expected");
-  }
+  check_offset_ends(first, end, path);
   return end;
 }
 
@@ -286,6 +279,18 @@ void check_rows(std::int64_t rows, column_path const& path)
                               std::to_string(rows) + " rows found, at most " +
                                 std::to_string(max_rows - 1) +
                                 " expected: import it as a stream of smaller arrays");
+  }
+}
+
+void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path)
+{
+  if (first < 0) {
+    fail_invalid(path, "offset " + std::to_string(first) + " found, at least 0 expected");
+  }
+  if (last < first) {
+    fail_invalid(path,
+                 "offsets from " + std::to_string(first) + " to " + std::to_string(last) +
+                   " found, ascending expected");
   }
 }
 

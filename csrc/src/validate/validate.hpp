@@ -68,6 +68,13 @@ level_rows rows_of_child(parsed_type const& type,
                          ArrowArray const& child);
 
 /**
+ * @brief Checks the first and the last offset of some rows.
+ *
+ * @throws std::invalid_argument if `first` is negative or greater than `last`
+ */
+void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path);
+
+/**
  * @brief Checks that there is a data buffer if the last offset of strings is not 0.
  *
  * @throws std::invalid_argument for a negative offset or a missing data buffer

@@ -316,6 +316,39 @@ TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
   }
 }
 
+TEST_F(survey, offsets_that_contradict_themselves_are_refused_by_name)
+{
+  auto const type = list_of(flat("int32"));
+  struct spoiled_offsets {
+    std::int32_t first;
+    std::int32_t last;
+    std::string what;
+  };
+  for (auto const& [first, last, what] :
+       std::vector<spoiled_offsets>{{-1, 2, "offset -1 found, at least 0 expected"},
+                                    {2, 1, "offsets from 2 to 1 found, ascending expected"}}) {
+    SCOPED_TRACE(what);
+    sim::reset(0);
+    auto const stream   = lasting_stream{};
+    auto* const offsets = static_cast<std::int32_t*>(sim::allocate(memory_kind::device, 0, 12));
+    sim::enqueue(stream.get(), [=, first = first, last = last] {
+      offsets[0] = first;
+      offsets[1] = first;
+      offsets[2] = last;
+    });
+    auto source  = two_lists{{nullptr, offsets}, {nullptr, offsets}, 3};
+    auto message = std::string{};
+    try {
+      (void)import(&source.lists, *make_schema(type).get(), stream.get());
+    } catch (std::invalid_argument const& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find(what), std::string::npos) << message;
+    settle();
+    sim::deallocate(offsets);
+  }
+}
+
 TEST_F(survey, null_rows_of_a_table_are_refused)
 {
   auto const type   = struct_of({flat("int32")});
