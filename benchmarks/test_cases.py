@@ -2,8 +2,8 @@
 """The same cases under pytest-benchmark: ``pytest benchmarks --benchmark-only``.
 
 Its comparisons and its history of runs are handy while working on something. The numbers that are
-kept come from ``python -m benchmarks``: see there. ``--benchmark-disable-gc`` keeps Python's cyclic
-garbage collector out of single calls.
+kept come from ``python -m benchmarks``. ``--benchmark-disable-gc`` keeps Python's cyclic garbage
+collector out of single calls.
 """
 
 from __future__ import annotations

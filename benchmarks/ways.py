@@ -35,7 +35,7 @@ class Handed:
 
 
 class HandedStream:
-    """An exported stream with nothing but the protocol, likewise."""
+    """An exported stream with nothing but the protocol, so that nobody takes a shortcut."""
 
     def __init__(self, producer: Any) -> None:
         self._capsule = producer.__arrow_c_stream__()

@@ -131,14 +131,14 @@ def test_a_mask_at_an_odd_address_is_copied_and_the_rest_is_not(type_):
     """libcudf reads masks in aligned words; Arrow doesn't promise them."""
     base = samples.values(type_, samples.MANY, "some")
     bits = base.buffers()[0].to_pybytes()
-    crooked = pa.py_buffer(b"\0" + bits).slice(1)
+    unaligned = pa.py_buffer(b"\0" + bits).slice(1)
     children = [base.values] if pa.types.is_list(type_) else []
-    buffers = [crooked, *base.buffers()[1 : type_.num_buffers]]
+    buffers = [unaligned, *base.buffers()[1 : type_.num_buffers]]
     array = pa.Array.from_buffers(type_, samples.MANY, buffers, children=children)
     column = column_from(array)
-    assert column.null_mask().ptr != crooked.address
+    assert column.null_mask().ptr != unaligned.address
     found = set(arrow_buffers(array)) & column_spans(column)
-    assert found == set(arrow_buffers(array)) - {0, crooked.address}
+    assert found == set(arrow_buffers(array)) - {0, unaligned.address}
     assert read(bridge.to_arrow_device(column)).equals(array)
 
 

@@ -60,11 +60,8 @@ struct fixture {
   /// As a schema says that was made once.
   [[nodiscard]] bridge::unique_device_array exported_by_schema() const
   {
-    return bridge::to_arrow_device(table,
-                                   nullptr,
-                                   {.schema = schema},
-                                   stream,
-                                   bridge::host_memory_resource())
+    return bridge::to_arrow_device(
+             table, nullptr, {.schema = schema}, stream, bridge::host_memory_resource())
       .to_arrow();
   }
 };

@@ -35,7 +35,7 @@ inline std::unique_ptr<batch_source> python_source(std::shared_ptr<void const> o
 inline unique_device_array_stream move_to_arrow(device_array_stream& stream)
 { return std::move(stream).to_arrow(); }
 
-/// `device_array_stream::to_arrow_host`, likewise.
+/// `device_array_stream::to_arrow_host`, which leaves nothing in the stream.
 inline unique_array_stream move_to_arrow_host(device_array_stream& stream)
 { return std::move(stream).to_arrow_host(); }
 

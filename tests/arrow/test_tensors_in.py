@@ -385,7 +385,7 @@ INTERFACES = {
     "no size": ({"typestr": "<i"}, TypeError, "numbers or bools"),
     "a size of 0": ({"typestr": "<i0"}, TypeError, "numbers or bools"),
     "odd sizes": ({"typestr": "<i3"}, TypeError, "24 bits"),
-    "crooked strides": ({"strides": (12,)}, ValueError, "multiples of 8"),
+    "strides of parts of elements": ({"strides": (12,)}, ValueError, "multiples of 8"),
     "stream 0": ({"stream": 0}, ValueError, "ambiguous"),
     "no memory": ({"data": (0, False)}, ValueError, "without memory"),
     "few strides": ({"strides": ()}, ValueError, "1 dimensions and 0 strides"),

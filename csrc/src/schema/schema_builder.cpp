@@ -142,7 +142,7 @@ class schema_builder {
     } else if (!nullable && asked.wanted != nullptr) {
       type.step.nulls = null_rule::forbidden_by_request;
     }
-    auto const step        = type.step;
+    auto const step = type.step;
     set_type(schema, type.format, std::ssize(children));
     set_name(schema, std::string{asked.name(metadata.name)});
     schema.flags = nullable ? ARROW_FLAG_NULLABLE : 0;
@@ -170,7 +170,9 @@ class schema_builder {
     auto const& node = tree_->nodes[index];
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const& step = tree_->nodes[node.first_child + i].step;
-      if (step.forbids_nulls() || step.checks_below || step.check != value_check::none) { return true; }
+      if (step.forbids_nulls() || step.checks_below || step.check != value_check::none) {
+        return true;
+      }
     }
     return false;
   }

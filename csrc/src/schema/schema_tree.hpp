@@ -43,7 +43,7 @@ struct export_step {
   cudf::type_id index{cudf::type_id::EMPTY};     ///< of a dictionary's indices
   value_check check{value_check::none};
   int digits{0};
-  bool trusted{true};           ///< lists of a fixed size are known to be of it
+  bool trusted{true};  ///< lists of a fixed size are known to be of it
   null_rule nulls{null_rule::allowed};
   bool checks_below{false};     ///< whether values or nulls of a level below are checked
   std::int64_t shared_bits{0};  ///< of a value, where values leave as they are, whatever they are
@@ -53,7 +53,8 @@ struct export_step {
   /// @return Whether the column leaves as it is, as far as this level goes
   [[nodiscard]] bool is_plain() const noexcept
   {
-    return !decode && !forbids_nulls() && check == value_check::none && cast.id() == cudf::type_id::EMPTY;
+    return !decode && !forbids_nulls() && check == value_check::none &&
+           cast.id() == cudf::type_id::EMPTY;
   }
 };
 

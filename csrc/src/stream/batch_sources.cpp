@@ -58,7 +58,7 @@ class slice_source : public batch_source {
     auto const size  = std::min(max_rows_, num_rows_ - begin_);
     auto const parts = parts_of(begin_, size);
     auto const input = is_table_ ? export_input{parts, size} : export_input{parts.front()};
-    auto array = to_arrow_device(input, owner_, options_, made_on_.named_here(stream_), mr_);
+    auto array       = to_arrow_device(input, owner_, options_, made_on_.named_here(stream_), mr_);
     begin_ += size;
     has_batch_ = true;
     return {options_.schema, std::move(array)};
@@ -130,9 +130,7 @@ std::unique_ptr<batch_source> slices(export_input const& input,
                                      export_options const& options,
                                      cuda::stream_ref stream,
                                      rmm::device_async_resource_ref mr)
-{
-  return std::make_unique<slice_source>(input, std::move(owner), max_rows, options, stream, mr);
-}
+{ return std::make_unique<slice_source>(input, std::move(owner), max_rows, options, stream, mr); }
 
 std::unique_ptr<batch_source> single(stream_batch batch)
 { return std::make_unique<single_source>(std::move(batch)); }

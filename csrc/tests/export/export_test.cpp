@@ -292,9 +292,9 @@ TEST(ExportErrors, FieldsAreThoseOfTheSchema)
   auto const column = make_column(type, samples(type, 4, 0));
   auto const other  = make_column(struct_of({flat("int32")}), {});
   auto const schema = cudf_arrow_bridge::make_schema(*other, {});
-  EXPECT_THROW(
-    (void)to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
-    std::invalid_argument);
+  EXPECT_THROW((void)to_arrow_device(
+                 column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
+               std::invalid_argument);
 }
 
 TEST(ExportedArray, DescribesItself)

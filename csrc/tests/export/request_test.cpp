@@ -42,7 +42,8 @@ exported export_as(cudf::column_view const& column,
                    ArrowSchema const* requested)
 {
   auto const schema = cudf_arrow_bridge::make_schema(column, metadata, requested);
-  auto const array = to_arrow_device(column, nullptr, {.schema = schema}, stream(), host_memory_resource());
+  auto const array =
+    to_arrow_device(column, nullptr, {.schema = schema}, stream(), host_memory_resource());
   return {schema.to_arrow(), array.to_arrow()};
 }
 
@@ -179,9 +180,9 @@ TEST(Requests, SchemasAreOfTheirOwnColumns)
   auto const column = make_column(flat("int32"), {number(1)});
   auto const other  = make_column(flat("int64"), {number(1)});
   auto const schema = cudf_arrow_bridge::make_schema(*other, {});
-  EXPECT_THROW(
-    (void)to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
-    std::invalid_argument);
+  EXPECT_THROW((void)to_arrow_device(
+                 column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
+               std::invalid_argument);
 }
 
 TEST(Requests, DictionariesOfNestedValuesComeAsTheyAre)
@@ -360,9 +361,9 @@ void export_by_schema_of(shape const& made_for, char const* requested, shape con
   auto const schema = cudf_arrow_bridge::make_schema(*other, {}, wanted.get());
   ASSERT_STREQ(schema.to_arrow()->format, requested);
   auto const column = make_column(type, samples(type, 4, 0));
-  EXPECT_THROW(
-    (void)to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
-    std::invalid_argument);
+  EXPECT_THROW((void)to_arrow_device(
+                 column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
+               std::invalid_argument);
 }
 
 TEST(SchemaOfAnotherColumn, IsRefusedForListsThatAreNoBytes)

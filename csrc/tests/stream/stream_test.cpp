@@ -22,7 +22,8 @@ struct sliced {
     : values{samples(type, size, 30)},
       column{make_column(type, values)},
       schema{cudf_arrow_bridge::make_schema(column->view(), {})},
-      source{slices(column->view(), column, max_rows, {.schema = schema}, stream(), host_memory_resource())}
+      source{slices(
+        column->view(), column, max_rows, {.schema = schema}, stream(), host_memory_resource())}
   {
   }
 
@@ -113,9 +114,9 @@ TEST(Streams, SplitTables)
   auto const column = std::shared_ptr<cudf::column>{make_column(type, values)};
   auto const table  = cudf::table_view{{column->view(), column->view()}};
   auto const schema = cudf_arrow_bridge::make_schema(table, {}, {});
-  auto source       = slices(table, column, 10, {.schema = schema}, stream(), host_memory_resource());
-  auto const uses   = column.use_count();
-  auto first        = source->next();
+  auto source     = slices(table, column, 10, {.schema = schema}, stream(), host_memory_resource());
+  auto const uses = column.use_count();
+  auto first      = source->next();
   auto const lengths =
     std::vector{first.array.length(), source->next().array.length(), source->next().array.length()};
   EXPECT_EQ(lengths, (std::vector<std::int64_t>{10, 10, 5}));

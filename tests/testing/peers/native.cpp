@@ -35,7 +35,7 @@ void release_at_exit(release_function release, void* object)
   std::atexit([] { last_release(last_struct); });
 }
 
-/// Releases on another thread when the process exits, likewise.
+/// Releases on another thread when the process exits, after the interpreter is gone.
 void release_on_thread_at_exit(release_function release, void* object)
 {
   last_release = release;

@@ -33,8 +33,8 @@ class request_order : public bridge_test, public ::testing::WithParamInterface<r
     auto const consumer = lasting_stream{};
     auto const schema   = cudf_arrow_bridge::make_schema(view, {}, wanted);
     auto const where    = cuda::stream_ref{stream};
-    auto const array    = to_arrow_device(view, source, {.schema = schema}, where, pool_).to_arrow();
-    auto const event    = *static_cast<cudaEvent_t*>(array->sync_event);
+    auto const array = to_arrow_device(view, source, {.schema = schema}, where, pool_).to_arrow();
+    auto const event = *static_cast<cudaEvent_t*>(array->sync_event);
     EXPECT_EQ(cudaStreamWaitEvent(consumer.get(), event), cudaSuccess);
     auto result = rows{};
     sim::enqueue(consumer.get(), [&] { result = read_arrow(array->array, read_as); });
@@ -100,7 +100,9 @@ TEST_F(request_order, views_asked_of_host_memory_are_not_made_of_a_devices)
   auto const where    = cuda::stream_ref{stream.get()};
   auto const source   = std::shared_ptr{column(type, values, stream.get())};
   auto const view     = source->view();
-  auto const uploaded = [&] { return to_arrow_device(view, source, {.schema = schema}, where, pool_); };
+  auto const uploaded = [&] {
+    return to_arrow_device(view, source, {.schema = schema}, where, pool_);
+  };
   EXPECT_THROW((void)uploaded(), std::invalid_argument);
 }
 
