@@ -74,6 +74,42 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
+device_array build_tree(export_input const& input,
+                        std::shared_ptr<void const> owner,
+                        export_options const& options,
+                        cuda::stream_ref stream,
+                        rmm::device_async_resource_ref mr)
+{
+  auto tree        = std::make_shared<array_tree>();
+  tree->owner      = std::move(owner);
+  tree->location   = location_of(input.columns);
+  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
+  auto const guard = guard_device(device_of(tree->location));
+  auto const exec  = execution{host, stream, place};
+  // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
+  if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
+  auto builder = array_builder{*tree, options, exec};
+  if (input.is_table) {
+    builder.add_table(input.columns, input.num_rows);
+  } else {
+    builder.add_column(input.columns.front());
+  }
+  if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
+    tree->location = location_of_all(*tree);
+  }
+  if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
+    tree->location.device_type = ARROW_DEVICE_CUDA;
+  }
+  if (!host) {
+    // After all that the export itself enqueued.
+    tree->ready = pooled_event::acquire();
+    RMM_CUDA_TRY(tree->ready.record(stream));
+    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
+  }
+  return array_tree::handle(std::move(tree));
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -84,34 +120,7 @@ device_array to_arrow_device(export_input const& input,
                              rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  auto tree        = std::make_shared<detail::array_tree>();
-  tree->owner      = std::move(owner);
-  tree->location   = detail::location_of(input.columns);
-  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const place = host ? host_memory_resource() : detail::resource_on_device(tree->location, mr);
-  auto const guard = detail::guard_device(detail::device_of(tree->location));
-  auto const exec  = detail::execution{host, stream, place};
-  // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
-  if (host && detail::shares_pageable_memory()) { RMM_CUDA_TRY(detail::synchronize(stream)); }
-  auto builder = detail::array_builder{*tree, options, exec};
-  if (input.is_table) {
-    builder.add_table(input.columns, input.num_rows);
-  } else {
-    builder.add_column(input.columns.front());
-  }
-  if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
-    tree->location = detail::location_of_all(*tree);
-  }
-  if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
-    tree->location.device_type = ARROW_DEVICE_CUDA;
-  }
-  if (!host) {
-    // After all that the export itself enqueued.
-    tree->ready = detail::pooled_event::acquire();
-    RMM_CUDA_TRY(tree->ready.record(stream));
-    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
-  }
-  return detail::array_tree::handle(std::move(tree));
+  return detail::build_tree(input, std::move(owner), options, stream, mr);
 }
 
 }  // namespace cudf_arrow_bridge
