@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from ._core.schema import Schema
@@ -11,7 +12,7 @@ from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import ExportOptions
 from .arrow.schemas import as_capsule
-from .export.exporter import export_object
+from .export.exporter import ArrayExporter, export_object
 from .export.stream_sources import exportable_objects
 from .export.streams import StreamExporter
 
@@ -35,8 +36,9 @@ def to_arrow_device(
     Parameters
     ----------
     obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
-        The data; anything else with ``__arrow_c_device_array__`` is imported first. The result
-        shares ownership of the buffers: `obj` may be dropped first.
+        The data; anything else with ``__arrow_c_device_array__`` is imported first, also a
+        `DeviceArray` if `compact` or `device_type` asks for another. The result shares ownership of
+        the buffers: `obj` may be dropped first.
     stream : optional
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
         torch or numba, or a handle; None for cuDF's default stream. With
@@ -153,4 +155,5 @@ def to_arrow_device_stream(
     state = StreamState()
     exporter = StreamExporter(options, state, max_rows, preserve_index)
     sources = exporter.batch_sources(exportable_objects(source, options.stream))
-    return DeviceArrayStream(ExportedStream(sources, state, expected))
+    exporter_of = partial(ArrayExporter, options)
+    return DeviceArrayStream(ExportedStream(sources, state, expected), exporter_of)

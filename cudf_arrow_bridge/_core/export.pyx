@@ -33,7 +33,11 @@ from cudf_arrow_bridge._core.schema cimport (
 
 
 cdef class ExportedArray:
-    """An exported array or a child of one: `cudf_arrow_bridge::device_array` for Python."""
+    """An exported array or a child of one: `cudf_arrow_bridge::device_array` for Python.
+
+    The handle is changed only with the GIL. What runs without it takes a copy: another thread may
+    release this object meanwhile.
+    """
 
     @staticmethod
     cdef ExportedArray wrap(core.device_array array, object stream):
@@ -48,9 +52,10 @@ cdef class ExportedArray:
 
     def device_array_capsule(self):
         """Make a new `ArrowDeviceArray` over this array, in a capsule."""
+        cdef core.device_array handle = self.array
         cdef unique_device_array array
         with nogil:
-            array = move(self.array.to_arrow())
+            array = move(handle.to_arrow())
         return device_array_to_capsule(array)
 
     def array_capsule(self):
@@ -58,26 +63,27 @@ cdef class ExportedArray:
 
         It has no event that its consumer could wait for, so this waits for the data.
         """
+        cdef core.device_array handle = self.array
         cdef unique_device_array array
         with nogil:
-            self.array.wait()
-            array = move(self.array.to_arrow())
+            handle.wait()
+            array = move(handle.to_arrow())
         return array_to_capsule(array)
 
     def to_host(self, stream):
         """Copy the array and its children to host memory, and wait for that."""
         cdef stream_ref c_stream = stream_of(stream)
+        cdef core.device_array handle = self.array
         cdef core.device_array array
         with nogil:
-            array = self.array.to_host(c_stream)
+            array = handle.to_host(c_stream)
         return ExportedArray.wrap(array, None)
 
     def release(self) -> None:
         """Drop this handle's share of the array."""
-        cdef core.device_array array
+        cdef core.device_array array = self.array
+        self.array.reset()
         with nogil:
-            array = move(self.array)
-            self.array.reset()
             array.reset()
 
     @property
@@ -119,9 +125,10 @@ cdef class ExportedArray:
 
     def buffers(self) -> list:
         """List name, address, size in bytes and whether zero-copy, for each buffer."""
+        cdef core.device_array handle = self.array
         cdef vector[core.buffer_info] infos
         with nogil:
-            infos = self.array.buffers()
+            infos = handle.buffers()
         return [
             (
                 info.name.data()[:info.name.size()].decode(),

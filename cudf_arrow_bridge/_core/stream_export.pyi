@@ -13,6 +13,7 @@ class StreamState:
     started: bool
     requested_schema: Schema | None
     refusal: ValueError | None
+    first_row: int
 
 class ExportedStream:
     state: StreamState

@@ -54,6 +54,8 @@ cdef class StreamState:
     refusal
         The exception of the export of the first object with that schema, or None. The object was
         then exported without it.
+    first_row
+        The number of rows before the next batch in the object that it is a part of.
     """
 
     cdef public object error
@@ -62,6 +64,7 @@ cdef class StreamState:
     cdef public bint started
     cdef public object requested_schema
     cdef public object refusal
+    cdef public int64_t first_row
 
     def __cinit__(self):
         self.labels = ()
@@ -129,6 +132,9 @@ cdef int pull(
 cdef class ExportedStream:
     """A stream of exported batches: `cudf_arrow_bridge::device_array_stream` for Python.
 
+    For one call at a time: while a source makes a batch, calls of other threads and of the source
+    itself are refused with a `ValueError`.
+
     Parameters
     ----------
     sources
@@ -142,8 +148,7 @@ cdef class ExportedStream:
     cdef device_array_stream stream
     cdef readonly StreamState state
     cdef readonly bint has_given_schema
-    cdef shared_schema last_schema
-    cdef int64_t first_row
+    cdef bint is_read
 
     def __init__(self, sources, StreamState state not None, Schema schema):
         cdef BatchIterator iterator = BatchIterator.__new__(BatchIterator)
@@ -156,76 +161,105 @@ cdef class ExportedStream:
         cdef unique_ptr[batch_source] source = python_source(share_object(iterator), pull)
         self.stream = device_array_stream(move(source), c_schema)
 
+    cdef int begin(self) except -1:
+        """Keep other calls out until `is_read` is False again."""
+        if self.is_read:
+            raise ValueError(
+                "a stream that another call is reading found, one at rest expected: a stream is "
+                "read by one thread at a time, and not by its own source"
+            )
+        self.is_read = True
+        return 0
+
+    cdef int check_source(self) except -1:
+        """Raise the exception of the source, if there is one."""
+        if self.state.error is not None:
+            raise self.state.error
+        return 0
+
     def next(self):
         """Pull a batch: its schema, its array, and its first row; None at the end.
 
-        The first row counts from the beginning of the object that the batch is a slice of.
+        The first row counts from the beginning of the object that the batch is a part of.
         """
         cdef stream_batch batch
         cdef int64_t first_row
+        self.begin()
         try:
             with nogil:
                 batch = move(self.stream.next())
         except RuntimeError:
             if self.state.error is None:
                 raise
-        if self.state.error is not None:
-            raise self.state.error
+        finally:
+            self.is_read = False
+        self.check_source()
         if batch.is_end():
             return None
-        if not batch.schema.same_as(self.last_schema):
-            self.last_schema = batch.schema
-            self.first_row = 0
         array = ExportedArray.wrap(batch.array, self.state.stream)
-        first_row = self.first_row
-        self.first_row += batch.array.length()
+        first_row = self.state.first_row
+        self.state.first_row += batch.array.length()
         return Schema.wrap(batch.schema), array, first_row
 
     def schema(self) -> Schema:
         """Return the schema of all batches; may pull the first."""
         cdef shared_schema schema
+        self.begin()
         try:
             with nogil:
                 schema = self.stream.schema()
         except RuntimeError:
             if self.state.error is None:
                 raise
-        if self.state.error is not None:
-            raise self.state.error
+        finally:
+            self.is_read = False
+        self.check_source()
         return Schema.wrap(schema)
 
     def device_type(self) -> int:
         """Return Arrow's device type of all batches; pulls the first."""
         cdef int32_t device_type = 0
+        self.begin()
         try:
             with nogil:
                 device_type = self.stream.device_type()
         except RuntimeError:
             if self.state.error is None:
                 raise
-        if self.state.error is not None:
-            raise self.state.error
+        finally:
+            self.is_read = False
+        self.check_source()
         return device_type
 
     def device_stream_capsule(self):
         """Move the remaining batches into an `ArrowDeviceArrayStream`, in a capsule."""
-        self.device_type()
         cdef unique_device_array_stream stream
-        with nogil:
-            stream = move(move_to_arrow(self.stream))
+        self.device_type()
+        self.begin()
+        try:
+            with nogil:
+                stream = move(move_to_arrow(self.stream))
+        finally:
+            self.is_read = False
         return device_stream_to_capsule(stream, self.state)
 
     def stream_capsule(self):
         """Move the remaining batches into an `ArrowArrayStream`, in a capsule."""
-        self.device_type()
         cdef unique_array_stream stream
-        with nogil:
-            stream = move(move_to_arrow_host(self.stream))
+        self.device_type()
+        self.begin()
+        try:
+            with nogil:
+                stream = move(move_to_arrow_host(self.stream))
+        finally:
+            self.is_read = False
         return stream_to_capsule(stream, self.state)
 
     def release(self) -> None:
         """Drop the source, and a first batch that was pulled ahead."""
         cdef device_array_stream stream
+        self.begin()
+        self.is_read = False
         stream = move(self.stream)
         with nogil:
             stream.reset()

@@ -142,7 +142,8 @@ class DeviceArray(TensorProtocols):
         Returns
         -------
         DeviceArray
-            This array if nothing is requested, else another that shares its buffers where it can.
+            This array if nothing is requested, or if it is a child of what `to_host` copied; else
+            another that shares its buffers where it can.
 
         Raises
         ------
@@ -151,7 +152,9 @@ class DeviceArray(TensorProtocols):
         """
         if requested is None or self._exporter is None:
             return self
-        return self._exporter(as_capsule(requested))
+        exported = self._exporter(as_capsule(requested))
+        exported._labels, exported._first_row = self._labels, self._first_row
+        return exported
 
     @property
     def device_type(self) -> DeviceType:

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from .._core.schema import Schema, marks_table
 from .._core.stream_export import ExportedStream
 from ..cuda.residency import DeviceType, has_gpu
-from .device_array import DeviceArray, check_keywords
+from .device_array import DeviceArray, Exporter, check_keywords
+from .options import Kind
 from .schemas import as_capsule, as_field, as_schema, check_num_fields
+
+if TYPE_CHECKING:
+    from .._core.export import ExportedArray
 
 __all__ = ["DeviceArrayStream"]
 
@@ -21,16 +25,22 @@ class DeviceArrayStream:
     """A stream of device arrays of one schema, each made when it is asked for.
 
     It can be consumed once: handed to a consumer, or iterated as `DeviceArray` objects. No batch is
-    made ahead, except the first when the schema or the device type is asked for.
+    made ahead, except the first when the schema or the device type is asked for. One thread at a
+    time may use it: while a batch is made, other calls raise a `ValueError`.
 
     Parameters
     ----------
     stream
         The core's stream of batches.
+    exporter_of
+        Makes the exporter of a batch of its array, schema and kind.
     """
 
-    def __init__(self, stream: ExportedStream) -> None:
+    def __init__(
+        self, stream: ExportedStream, exporter_of: Callable[[ExportedArray, Schema, Kind], Exporter]
+    ) -> None:
         self._stream = stream
+        self._exporter_of = exporter_of
         # Why no batches are left; empty while there may be some.
         self._end_reason = ""
 
@@ -129,8 +139,9 @@ class DeviceArrayStream:
             self._end_reason = "iterated to its end"
             raise StopIteration
         schema, array, first_row = batch
-        kind = "table" if marks_table(schema.__arrow_c_schema__()) else "column"
-        return DeviceArray(array, schema, kind, self._stream.state.labels, first_row)
+        kind: Kind = "table" if marks_table(schema.__arrow_c_schema__()) else "column"
+        exporter = self._exporter_of(array, schema, kind)
+        return DeviceArray(array, schema, kind, self._stream.state.labels, first_row, exporter)
 
     @property
     def schema(self) -> pa.Schema | pa.Field:
@@ -157,8 +168,8 @@ class DeviceArrayStream:
 
     def release(self) -> None:
         """Drop what was not consumed; consumers keep what they took. May be repeated."""
-        self._end_reason = self._end_reason or "released"
         self._stream.release()
+        self._end_reason = self._end_reason or "released"
 
     @property
     def is_released(self) -> bool:

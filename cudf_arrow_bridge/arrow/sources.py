@@ -118,6 +118,13 @@ def has_array_protocol(obj: Any) -> bool:
     return any(hasattr(obj, name) for name, _ in _ARRAY_PROTOCOLS)
 
 
+def first_row_of(obj: Any) -> int:
+    """Return the number of rows before an object in the object of which it is a batch."""
+    if isinstance(obj, DeviceArray):
+        return obj._first_row or 0
+    return (obj.first_row or 0) if isinstance(obj, SourceArray) else 0
+
+
 def open_array(obj: Any) -> SourceArray:
     """Ask an object for its array.
 

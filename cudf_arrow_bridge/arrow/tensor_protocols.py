@@ -161,10 +161,18 @@ class TensorProtocols(ABC):
         ------
         TypeError
             For memory that only a GPU can read: use `to_host`.
+        ValueError
+            If `copy` is False, but the array is not contiguous in memory or `dtype` is another.
         """
         device_type, number = self.__dlpack_device__()
         if device_type == DeviceType.CUDA:
             raise TypeError(f"memory of CUDA device {number} found: NumPy needs to_host() first")
+        if copy is False:
+            # Not by NumPy's own argument, which came with NumPy 2.1.
+            try:
+                self.open_tensor(copy=False)
+            except BufferError as error:
+                raise ValueError(str(error)) from None
         array = np.from_dlpack(self)
         if dtype is not None and array.dtype != np.dtype(dtype):
             if copy is False:

@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..arrow.device_array import DeviceArray
 from ..arrow.export_input import ExportInput, export
-from ..arrow.options import ExportOptions
+from ..arrow.options import ExportOptions, Kind
 from ..arrow.sources import open_array
 from .inputs import export_input_of, export_input_of_source
 
 if TYPE_CHECKING:
     from .._core.export import ExportedArray
 
-__all__ = ["export_object"]
+__all__ = ["ArrayExporter", "export_object", "passes_on"]
 
 
 def export_object(
@@ -34,10 +34,18 @@ def export_object(
     requested_schema
         The capsule of the schema that a consumer asks for, or None.
     """
-    if isinstance(obj, DeviceArray):
+    if passes_on(obj, options):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, options.stream)
-    return _ObjectExporter(export_input, options)(requested_schema)
+    exported = _ObjectExporter(export_input, options)(requested_schema)
+    if isinstance(obj, DeviceArray):
+        exported._labels, exported._first_row = obj._labels, obj._first_row
+    return exported
+
+
+def passes_on(obj: Any, options: ExportOptions) -> TypeGuard[DeviceArray]:
+    """Say whether an object is an array already, of which the options ask nothing more."""
+    return isinstance(obj, DeviceArray) and not (options.compact or options.managed_as_cuda)
 
 
 @dataclass(slots=True)
@@ -50,24 +58,35 @@ class _ObjectExporter:
     def __call__(self, requested_schema: object | None) -> DeviceArray:
         return export(self.export_input, self.options, requested_schema, self)
 
-    def of_child(self, array: ExportedArray, schema: Any) -> _ChildExporter:
-        return _ChildExporter(array, schema, self.options)
+    def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
+        return ArrayExporter(self.options, array, schema, "column")
 
 
 @dataclass(slots=True)
-class _ChildExporter:
-    """The exporter of a child of an exported array, which imports the child first."""
+class ArrayExporter:
+    """The exporter of an array whose columns are not at hand: it imports the array first.
 
+    Attributes
+    ----------
+    options
+        The options of the export.
+    array, schema, kind
+        The array, an object with ``__arrow_c_schema__``, and what they are.
+    """
+
+    options: ExportOptions
     array: ExportedArray
     schema: Any
-    options: ExportOptions
+    kind: Kind
 
     def __arrow_c_device_array__(self) -> tuple[object, object]:
         return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
 
     def __call__(self, requested_schema: object | None) -> DeviceArray:
-        export_input = export_input_of_source(open_array(self), self.options.stream, "column")
+        """Export with the schema in a capsule; see `Exporter`."""
+        export_input = export_input_of_source(open_array(self), self.options.stream, self.kind)
         return _ObjectExporter(export_input, self.options)(requested_schema)
 
-    def of_child(self, array: ExportedArray, schema: Any) -> _ChildExporter:
-        return _ChildExporter(array, schema, self.options)
+    def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
+        """Return the exporter of a child; see `Exporter`."""
+        return ArrayExporter(self.options, array, schema, "column")

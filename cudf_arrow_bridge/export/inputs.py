@@ -94,11 +94,14 @@ class _SourceKey:
     schema: object
     kind: Kind
     types: bytes
+    labels: tuple[Any, ...]
 
     def equals(self, other: _SourceKey) -> bool:
+        # Labels are any objects; those of one producer's arrays are the same ones.
         return (
             self.types == other.types
             and self.kind == other.kind
+            and list(map(id, self.labels)) == list(map(id, other.labels))
             and are_equal(self.schema, other.schema)
         )
 
@@ -108,14 +111,15 @@ _specs: BoundedCache[_SourceKey, SchemaSpec] = BoundedCache()
 
 def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:
     # The batches of one stream share a spec: each has a schema of its own, equal to the others.
-    key = _SourceKey(source.schema_capsule, kind, types_of(columns))
+    key = _SourceKey(source.schema_capsule, kind, types_of(columns), source.labels)
     spec = _specs.find(key.equals)
     if spec is None:
         if kind == "table":
             schema = source.schema()
-            spec = SchemaSpec([from_field(field) for field in schema], schema.metadata or {})
+            fields = [from_field(field) for field in schema]
+            spec = SchemaSpec(fields, schema.metadata or {}, source.labels)
         else:
-            spec = SchemaSpec([from_field(source.field())], {})
+            spec = SchemaSpec([from_field(source.field())], {}, source.labels)
         copied = Schema.copy_of(source.schema_capsule).__arrow_c_schema__()
         _specs.add(replace(key, schema=copied), spec)
     return spec

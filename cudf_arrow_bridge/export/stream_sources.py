@@ -71,13 +71,18 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
 
 
 def _source_arrays(stream: SourceStream) -> Iterator[Any]:
+    return _or_empty(stream.source_arrays(), stream.schema)
+
+
+def _or_empty(arrays: Iterator[Any], schema: Any) -> Iterator[Any]:
+    """Give the arrays, or an empty one of the schema if there are none."""
     is_empty = True
-    for source in stream.source_arrays():
+    for array in arrays:
         is_empty = False
-        yield source
-        del source
+        yield array
+        del array
     if is_empty:
-        yield empty(stream.schema)
+        yield empty(schema)
 
 
 def _row_groups(path: str, stream: Stream) -> Iterator[Any]:
@@ -88,8 +93,11 @@ def _row_groups_on_gpu(path: str, stream: Stream) -> Iterator[Any]:
     import cudf
     import pyarrow.parquet as pq
 
-    for group in range(pq.read_metadata(path).num_row_groups):
-        frame = cudf.read_parquet(path, row_groups=[[group]])
+    num_groups = pq.read_metadata(path).num_row_groups
+    # A file may have no row group at all, and is read whole then.
+    parts = [{"row_groups": [[group]]} for group in range(num_groups)] or [{}]
+    for part in parts:
+        frame = cudf.read_parquet(path, **part)
         with ordered(stream, CUDF_HANDLE):
             yield frame
         del frame
@@ -99,7 +107,11 @@ def _row_groups_on_host(path: str) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for group in range(file.num_row_groups):
-            yield from file.read_row_group(group).to_batches()
-        if file.num_row_groups == 0:
-            yield empty(file.schema_arrow)
+        yield from _or_empty(
+            (
+                batch
+                for group in range(file.num_row_groups)
+                for batch in file.read_row_group(group).to_batches()
+            ),
+            file.schema_arrow,
+        )

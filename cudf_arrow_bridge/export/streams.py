@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from .._core.export import BatchSource, export_slices, single_batch
 from .._core.schema import Schema
 from .._core.stream_export import StreamState
-from ..arrow.device_array import DeviceArray
 from ..arrow.options import ExportOptions
+from ..arrow.sources import first_row_of
+from .exporter import passes_on
 from .inputs import export_input_of
 
 __all__ = ["StreamExporter"]
@@ -52,7 +53,8 @@ class StreamExporter:
             yield source
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
-        if isinstance(obj, DeviceArray) and (self.max_rows is None or len(obj) <= self.max_rows):
+        self.state.first_row = first_row_of(obj)
+        if passes_on(obj, self.options) and (self.max_rows is None or len(obj) <= self.max_rows):
             obj = self._as_requested(obj.as_requested)
             schema = Schema.copy_of(obj.__arrow_c_schema__())
             self.state.stream = obj._array.stream

@@ -357,3 +357,12 @@ def test_frames_and_children():
     assert np.from_dlpack(exported.children[0]).tolist() == [1, 2]
     column = column_from(exported)
     assert np.asarray(bridge.to_arrow_device(column.children()[0])).tolist() == [1, 2]
+
+
+def test_numpy_is_refused_a_copy_that_it_forbids():
+    table = bridge.to_arrow_device(plc.Table([column_from(pa.array([1, 2])) for _ in range(2)]))
+    assert np.asarray(table).tolist() == [[1, 1], [2, 2]]
+    with pytest.raises(ValueError, match="none is allowed"):
+        table.__array__(copy=False)
+    column = bridge.to_arrow_device(column_from(pa.array([1, 2])))
+    assert column.__array__(copy=False).tolist() == [1, 2]

@@ -414,3 +414,39 @@ def test_the_end_stays_the_end(protocol):
     code, schema = consumer.schema()
     assert (code, schema.names) == (0, BATCH.schema.names)
     consumer.release()
+
+
+@pytest.mark.parametrize("groups", [0, 1])
+def test_a_file_without_rows_is_one_batch_without_rows(tmp_path, groups):
+    path = tmp_path / "empty.parquet"
+    with pq.ParquetWriter(path, BATCH.schema) as writer:
+        for _ in range(groups):
+            writer.write_table(pa.Table.from_batches([BATCH.slice(0, 0)]))
+    assert pq.read_metadata(path).num_row_groups == groups
+    found = pa.table(StreamOnly(bridge.to_arrow_device_stream(path)))
+    assert (found.num_rows, found.column_names) == (0, BATCH.schema.names)
+
+
+def test_a_batch_is_exported_again_as_requested():
+    frame = bridge.from_arrow_device(BATCH)
+    wanted = BATCH.schema.set(1, pa.field("text", pa.large_string()))
+    for batch in bridge.to_arrow_device_stream(frame, max_rows=40):
+        exported = bridge.to_arrow_device(batch, requested_schema=wanted)
+        assert exported.schema.field("text").type == pa.large_string()
+        found = pa.record_batch(exported)
+        found.validate(full=True)
+        assert found.column("text").to_pylist() == pa.record_batch(batch).column("text").to_pylist()
+        index = bridge.from_arrow_device(exported).index
+        assert index.equals(bridge.from_arrow_device(batch).index)
+        with pytest.raises(ValueError, match="1 fields found, 5 expected"):
+            bridge.to_arrow_device(batch, requested_schema=pa.schema([("a", pa.int8())]))
+
+
+def test_options_apply_to_arrays_that_were_exported_before():
+    column = to_plc(pa.array([0, 1, 2, None, *range(20)]).slice(3))
+    exported = bridge.to_arrow_device(column)
+    assert exported._array.offset == 3
+    assert bridge.to_arrow_device(exported, compact=True)._array.offset == 0
+    (batch,) = bridge.to_arrow_device_stream(exported, compact=True)
+    assert batch._array.offset == 0
+    assert pa.array(batch).to_pylist() == [None, *range(20)]

@@ -213,6 +213,38 @@ def test_pieces_of_a_range_go_on():
         assert_same_index(bridge.from_arrow_device(batch).index, part.index)
 
 
+def test_batches_count_rows_from_the_beginning_of_their_object():
+    """Also where two objects are described alike, so that their batches share a schema."""
+    for sizes in ((5, 5), (5, 6)):
+        parts = [frame({"x": numbers(size)}) for size in sizes]
+        batches = list(bridge.to_arrow_device_stream(parts, max_rows=3))
+        found = [bridge.from_arrow_device(batch).index for batch in batches]
+        wanted = [cudf.RangeIndex(size)[begin : begin + 3] for size in sizes for begin in (0, 3)]
+        for one, other in zip(found, wanted, strict=True):
+            assert_same_index(one, other)
+
+
+def test_batches_keep_their_rows_in_another_stream():
+    made = frame({"x": numbers(12)}, index=cudf.RangeIndex(5, 41, 3))
+    for max_rows in (None, 4):
+        batches = (batch for batch in bridge.to_arrow_device_stream(made, max_rows=5))
+        again = bridge.to_arrow_device_stream(batches, max_rows=max_rows)
+        begin = 0
+        for batch in again:
+            rows = made.index[begin : begin + len(batch)]
+            assert_same_index(bridge.from_arrow_device(batch).index, rows)
+            begin += len(batch)
+        assert begin == 12
+
+
+def test_batches_of_a_foreign_table_know_their_rows():
+    table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
+    source = StreamOnly(pa.Table.from_batches(table.to_batches(max_chunksize=4)))
+    found = [bridge.from_arrow_device(batch) for batch in bridge.to_arrow_device_stream(source)]
+    for piece, begin in zip(found, (2, 10, 18), strict=True):
+        assert_same_index(piece.index, cudf.RangeIndex(begin, min(begin + 8, 20), 2))
+
+
 def test_labels_that_have_no_json_form_cross():
     class Label:
         pass
@@ -222,6 +254,8 @@ def test_labels_that_have_no_json_form_cross():
     for wrap in (lambda s: s, DeviceStreamOnly):
         found = bridge.from_arrow_device_stream(wrap(bridge.to_arrow_device_stream(made)))
         assert found.columns[0] is label
+    parts = bridge.to_arrow_device_stream(bridge.to_arrow_device(made), max_rows=2)
+    assert bridge.from_arrow_device_stream(parts).columns[0] is label
 
 
 def test_what_pandas_stored_comes_back():

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several threads at one exported array or stream: errors at the worst."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.peers.arrays import column_from
+from testing.peers.streams import StreamOnly
+
+# In a process of its own, which dies where a released array is read.
+RELEASE_WHILE_IT_IS_EXPORTED = """
+import threading, time
+import pyarrow as pa
+import cudf_arrow_bridge as bridge
+
+struct = pa.array([{str(i): i for i in range(200)}])
+column = bridge.from_arrow_device(struct, to="pylibcudf")
+outcomes = set()
+deadline = time.monotonic() + 3
+while time.monotonic() < deadline:
+    array = bridge.to_arrow_device(column)
+    started = threading.Barrier(3)
+
+    def ask(what):
+        started.wait()
+        try:
+            while True:
+                what()
+        except ValueError as error:
+            outcomes.add(str(error).split(":")[0])
+
+    threads = [
+        threading.Thread(target=ask, args=[what])
+        for what in (array.__arrow_c_device_array__, array.buffers)
+    ]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    array.release()
+    for thread in threads:
+        thread.join()
+print(outcomes)
+"""
+
+
+def test_an_array_may_be_released_while_it_is_exported():
+    command = [sys.executable, "-c", RELEASE_WHILE_IT_IS_EXPORTED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "released" in done.stdout
+
+
+class Halting:
+    """An iterable whose second item is made when a test says so."""
+
+    def __init__(self, items):
+        self.items = items
+        self.is_asked, self.goes_on = threading.Event(), threading.Event()
+
+    def __iter__(self):
+        yield self.items[0]
+        self.is_asked.set()
+        self.goes_on.wait(30)
+        yield from self.items[1:]
+
+
+def pull_and_halt(stream, source):
+    """Have another thread pull the second batch, and return when it is being made."""
+    found = []
+    puller = threading.Thread(target=lambda: found.extend(len(batch) for batch in stream))
+    puller.start()
+    assert source.is_asked.wait(30)
+    return puller, found
+
+
+ASKED = {
+    "a batch": next,
+    "its schema": lambda stream: stream.schema,
+    "its memory": lambda stream: stream.device_type,
+    "a C stream": lambda stream: stream.__arrow_c_device_stream__(),
+    "its release": lambda stream: stream.release(),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_a_stream_is_pulled_by_one_thread_at_a_time(ask):
+    source = Halting([column_from(pa.array([0] * size)) for size in (1, 2, 3)])
+    stream = bridge.to_arrow_device_stream(source)
+    puller, found = pull_and_halt(stream, source)
+    try:
+        with pytest.raises(ValueError, match="a stream that another call is reading found"):
+            ask(stream)
+    finally:
+        source.goes_on.set()
+        puller.join()
+    assert found == [1, 2, 3]
+
+
+def test_a_source_cannot_ask_for_its_own_batches():
+    def batches():
+        yield column_from(pa.array([1]))
+        next(stream)
+
+    stream = bridge.to_arrow_device_stream(batches())
+    assert len(next(stream)) == 1
+    with pytest.raises(ValueError, match="a stream that another call is reading found"):
+        next(stream)
+
+
+def test_a_foreign_stream_is_pulled_by_one_thread_at_a_time():
+    source = Halting([pa.record_batch({"x": range(size)}) for size in (1, 2, 3)])
+    schema = pa.schema([("x", pa.int64())])
+    reader = pa.RecordBatchReader.from_batches(schema, iter(source))
+    pieces = bridge.from_arrow_device_stream(StreamOnly(reader), concat=False)
+    puller, found = pull_and_halt(pieces, source)
+    try:
+        with pytest.raises(ValueError, match="already executing"):
+            next(pieces)
+    finally:
+        source.goes_on.set()
+        puller.join()
+    assert found == [1, 2, 3]
