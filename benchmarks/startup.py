@@ -25,7 +25,7 @@ print([between - start, time.perf_counter() - between])
 
 def import_cost(interpreters: int) -> dict[str, Any]:
     """Time imports, each in a fresh interpreter, in milliseconds."""
-    _once()  # what is compiled, and read from disk, is so once
+    _once()  # the first import compiles, and reads from disk; it does not count
     pylibcudf, ours = zip(*(_once() for _ in range(interpreters)), strict=True)
     return {"pylibcudf": _milliseconds(pylibcudf), "cudf_arrow_bridge": _milliseconds(ours)}
 

@@ -6,7 +6,11 @@ from cudf_arrow_bridge import _load
 _load.load_libraries()
 
 from cudf_arrow_bridge import _build_info  # noqa: E402
-from cudf_arrow_bridge.accessors import install_protocol, register_when_imported  # noqa: E402
+from cudf_arrow_bridge.accessors import (  # noqa: E402
+    install_protocol,
+    register_when_imported,
+    uninstall_protocol,
+)
 from cudf_arrow_bridge.arrow.buffers import BufferInfo  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array import DeviceArray  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream  # noqa: E402
@@ -37,6 +41,7 @@ __all__ = [
     "install_protocol",
     "to_arrow_device",
     "to_arrow_device_stream",
+    "uninstall_protocol",
 ]
 
 register_when_imported()

@@ -98,7 +98,7 @@ def _arrival(row: dict[str, Any], leaving: list[dict[str, Any]]) -> tuple[str, .
         same = [r for r in leaving if r["type_id"] == type_id]
         out = row["arrow"] if row in same else same[0]["arrow"]
         if row["format"].startswith("v"):
-            # Views are made for those who ask, and never again of what they were made into.
+            # Views leave only where they are requested; what was imported from views leaves plain.
             out = same[0]["arrow"]
     return (
         row["arrow"],

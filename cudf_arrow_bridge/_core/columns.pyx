@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pylibcudf columns result without the checks of their constructor, and what is read of columns."""
+"""pylibcudf columns: made without the checks of their constructor, viewed, and described."""
 
 from cpython.tuple cimport PyTuple_GetItem
 from libc.stdint cimport int32_t, uintptr_t

@@ -180,7 +180,7 @@ cdef class ExportCall:
         self.stream = stream_of(options.stream)
         self.resource = resource_of(mr)
         # Conversions are freed on the stream and by the resource, which must live as long.
-        self.owner = share_object((columns, export_input.owners, mr, options.stream))
+        self.owner = share_object((columns, mr, options.stream))
         if options.stream.is_freed_by_thread:
             self.owner = released_after_readers(move(self.owner), options.stream.handle)
 
@@ -236,7 +236,7 @@ cdef shared_schema schema_of(
 def export_array(export_input, options, requested_schema):
     """Export an `ExportInput`; return the schema and the array.
 
-    The columns, the owners and the stream live as long as anything made from the array.
+    The columns and the stream live as long as anything made from the array.
     `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
     cdef ExportCall call = ExportCall(export_input, options, requested_schema)
@@ -255,7 +255,7 @@ cdef class BatchSource:
 def export_slices(export_input, size_type max_rows, options, requested_schema) -> BatchSource:
     """Split an `ExportInput` into batches of at most `max_rows` rows, exported on demand.
 
-    The columns, the owners and the stream live as long as the source and anything made from its
+    The columns and the stream live as long as the source and anything made from its
     batches. `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
     cdef BatchSource result = BatchSource.__new__(BatchSource)

@@ -47,7 +47,7 @@ class interpreter_gate {
     for (auto now = state_.load(); (now & ~going_) > own; now = state_.load()) { state_.wait(now); }
   }
 
-  /// Whether it was this thread that closed: the one thread that an interpreter which goes leaves.
+  /// Whether this thread called `close`: the thread that shuts the interpreter down.
   static bool closed_here() noexcept { return closed_here_; }
 
  private:

@@ -44,8 +44,8 @@ cdef void leave_interpreter() noexcept nogil:
 cdef void drop_share(shared_ptr[const void]& owner) noexcept:
     """Drop a share of a producer's memory, whose release may take time and the GIL.
 
-    Once the interpreter has shut down, it is leaked on any other thread than the one that did that:
-    the process may end in the middle of the release.
+    Once the interpreter has shut down, only the thread that did that releases the memory. Other
+    threads leak it, as the process may end in the middle of a release.
     """
     cdef bint entered = interpreter_gate.enter()
     if entered or interpreter_gate.closed_here():

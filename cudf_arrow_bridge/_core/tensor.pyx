@@ -196,8 +196,12 @@ cdef object import_view(
 
 
 def is_dlpack_capsule(obj) -> bool:
-    """Say whether an object is a DLPack capsule that has not been consumed."""
-    return PyCapsule_IsValid(obj, VERSIONED) or PyCapsule_IsValid(obj, UNVERSIONED)
+    """Say whether an object is a DLPack capsule, consumed or not."""
+    return PyCapsule_IsValid(obj, VERSIONED) or PyCapsule_IsValid(obj, UNVERSIONED) or is_used(obj)
+
+
+cdef bint is_used(obj):
+    return PyCapsule_IsValid(obj, USED_VERSIONED) or PyCapsule_IsValid(obj, USED_UNVERSIONED)
 
 
 def import_dlpack(capsule, options):
@@ -220,10 +224,14 @@ def import_dlpack(capsule, options):
         view = core.view_dlpack(unversioned)
         taken = PyCapsule_New(unversioned, TAKEN_UNVERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_UNVERSIONED)
+    elif is_used(capsule):
+        raise ValueError(
+            "a DLPack capsule whose tensor was taken already found, one that is unused expected"
+        )
     else:
         raise ValueError(
             f"{capsule!r} found, a PyCapsule named {VERSIONED.decode()!r} or "
-            f"{UNVERSIONED.decode()!r}, of a tensor that nobody has taken yet, expected"
+            f"{UNVERSIONED.decode()!r} expected"
         )
     return import_view(view, taken, optional[stream_ref](), options)
 

@@ -245,6 +245,8 @@ class DeviceArray(TensorProtocols):
         """Bring the array to host memory.
 
         Waits for the copies. With strings, waits also before them, to read the sizes of their data.
+        The result keeps the device memory alive as well: a consumer that requests another schema
+        gets it from there.
 
         Parameters
         ----------

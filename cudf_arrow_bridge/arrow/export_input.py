@@ -52,21 +52,18 @@ class ExportInput:
     kind
         ``"table"`` for a record batch, ``"column"`` for an array.
     columns
-        The columns.
+        The columns, which stay alive while the memory is in use. These references also make cuDF
+        copy the memory before it writes there.
     num_rows
         The number of rows; a frame without columns can have some.
     schema_spec
         What their schema says beyond their types.
-    owners
-        What must stay alive while the memory is in use. These references also make cuDF copy the
-        memory before it writes there.
     """
 
     kind: Kind
     columns: Sequence[plc.Column]
     num_rows: int
     schema_spec: SchemaSpec
-    owners: tuple[Any, ...] = ()
 
     @classmethod
     def of_column(cls, column: plc.Column) -> ExportInput:

@@ -145,7 +145,7 @@ def open_array(obj: Any) -> SourceArray:
             labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
             return SourceArray(schema, array, _is_known_table(obj), labels, first_row)
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
-    hint = f"; it has {', '.join(streams)}: use to_arrow_device_stream" if streams else ""
+    hint = f"; it is a stream, with {', '.join(streams)}" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
         f"{' or '.join(name for name, _ in _ARRAY_PROTOCOLS)} expected{hint}"

@@ -28,8 +28,6 @@ def load(*, frames: bool = True) -> ModuleType:
 
         if frames:
             import cudf  # noqa: F401
-        # Loads the functions, should they be loaded on first use.
-        _ = cudf_arrow_bridge.to_arrow_device
         return cudf_arrow_bridge
     except Exception as error:
         raise BridgeError(f"the bridge cannot be loaded here: {one_line(error)}") from error

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_ROWS = 2**31 - 1
 CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2")
 
 
@@ -101,6 +100,8 @@ def one_batch(table: pa.Table, name: str) -> pa.RecordBatch:
         If the table does not fit into one cuDF frame.
     """
     import pyarrow as pa
+
+    from cudf_arrow_bridge.import_.concatenate import MAX_ROWS
 
     if table.num_rows > MAX_ROWS:
         raise ReadError(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from typing import Any
 
@@ -68,10 +69,11 @@ def _handle_of(stream: Any) -> int:
     if protocol is not None:
         return int(protocol()[1] if callable(protocol) else protocol[1])
     for attribute in ("ptr", "cuda_stream", "handle"):
-        value = getattr(stream, attribute, None)
-        value = getattr(value, "value", value)
-        if isinstance(value, int):
-            return value
+        handle = getattr(stream, attribute, None)
+        if isinstance(handle, ctypes.c_void_p):
+            return handle.value or 0  # ctypes gives None for a null pointer
+        if isinstance(handle, int):
+            return handle
     raise TypeError(
         f"a stream of type {type(stream).__name__} found, None, an integer handle or an object "
         "with __cuda_stream__ expected"

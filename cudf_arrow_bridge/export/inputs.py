@@ -40,7 +40,7 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
     if isinstance(obj, plc.Table):
         columns = obj.columns()
         spec = _spec_by_position(types_of(columns))
-        return ExportInput("table", columns, obj.num_rows(), spec, (obj,))
+        return ExportInput("table", columns, obj.num_rows(), spec)
     if is_cudf(obj):
         # Importing cuDF takes a second; here somebody has imported it already.
         from ..frames.disassemble import disassemble

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import cudf
@@ -116,7 +117,7 @@ def _disassemble_column(
     metadata = encode_field(object_type, name, label, dtype_hint(column.dtype), row_index, objects)
     field = replace(field, metadata={**field.metadata, **metadata})
     spec = SchemaSpec([field], {}, tuple(objects))
-    return ExportInput("column", [converted], column.size, spec, (converted,))
+    return ExportInput("column", [converted], column.size, spec)
 
 
 def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) -> ExportInput:
@@ -142,7 +143,7 @@ def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) 
         converted, spec = _convert_frame(frame, row_index, levels, share_buffer)
         if key is not None and not spec.labels:
             cache_spec(key, spec)
-    return ExportInput("table", converted, len(frame.index), spec, tuple(converted))
+    return ExportInput("table", converted, len(frame.index), spec)
 
 
 def _convert_frame(
@@ -214,9 +215,17 @@ def _range(index: cudf.RangeIndex) -> range:
 
 
 def _level_labels(names: Sequence[Hashable]) -> pd.Index:
-    """Label the levels of a MultiIndex by name, or by position if they have no unique name."""
-    labels = [
-        position if name is None or names.count(name) > 1 else name
-        for position, name in enumerate(names)
-    ]
+    """Label the levels of a MultiIndex by name, or by a number if they have no unique name.
+
+    The number is their position, unless something else has that as its name.
+    """
+    is_unique = [name is not None and names.count(name) == 1 for name in names]
+    taken = {stringify(name) for name, unique in zip(names, is_unique, strict=True) if unique}
+    labels: list[Hashable] = []
+    for position, (name, unique) in enumerate(zip(names, is_unique, strict=True)):
+        label = name
+        if not unique:
+            label = next(number for number in count(position) if str(number) not in taken)
+            taken.add(str(label))
+        labels.append(label)
     return pd.Index(labels, tupleize_cols=False)

@@ -3,7 +3,8 @@
 
 cuDF has fewer types than Arrow: a date becomes a timestamp, a map a list of structs. The field of a
 column is attached to its memory, at each level of nesting, and stays with it in slices and other
-frames. What cuDF computes is new memory without a field, and is exported as what cuDF made it.
+frames, and in casts that leave the memory as it is. What cuDF computes is new memory without a
+field, and is exported as what cuDF made it.
 """
 
 from __future__ import annotations

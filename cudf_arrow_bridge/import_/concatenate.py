@@ -22,7 +22,7 @@ from .importer import ImportedColumns, Importer
 __all__ = ["MAX_ROWS", "concatenate"]
 
 #: The largest `cudf::size_type`.
-MAX_ROWS = (1 << 31) - 1
+MAX_ROWS = (1 << 31) - 2
 
 _INT32 = plc.DataType(plc.TypeId.INT32)
 

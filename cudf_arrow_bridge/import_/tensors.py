@@ -71,6 +71,9 @@ def import_cuda_array(obj: Any, options: TensorImportOptions) -> ImportedTensor:
             f"an object of type {type(obj).__name__} found, one with __cuda_array_interface__ "
             "expected"
         )
+    for key in ("typestr", "shape", "data"):
+        if key not in interface:
+            raise ValueError(f"a CUDA array interface without {key!r} found, one with it expected")
     if interface.get("mask") is not None:
         raise TypeError("a CUDA array interface with a mask found, none expected")
     kind, itemsize = _element_type(interface["typestr"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -329,10 +330,9 @@ def test_a_capsule_is_used_once():
     producer = Producer(np.arange(3))
     capsule = producer.capsule()
     kept = bridge.from_dlpack(capsule, to="pylibcudf")
-    with pytest.raises(ValueError, match="nobody has taken yet"):
-        bridge.from_dlpack(Handing(capsule))
-    with pytest.raises(TypeError, match="__dlpack__"):
-        bridge.from_dlpack(capsule)
+    for obj in (capsule, Handing(capsule)):
+        with pytest.raises(ValueError, match="whose tensor was taken already found"):
+            bridge.from_dlpack(obj)
     assert producer.deleted == 0
     del kept
     gc.collect()
@@ -416,3 +416,12 @@ def test_an_interface_keeps_its_object():
     del column
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("key", ["typestr", "shape", "data"])
+def test_an_interface_is_whole(key):
+    interface = {"typestr": "<i8", "shape": (0,), "data": (0, False), "version": 3}
+    del interface[key]
+    obj = SimpleNamespace(__cuda_array_interface__=interface)
+    with pytest.raises(ValueError, match=f"without '{key}' found"):
+        bridge.from_cuda_array_interface(obj)

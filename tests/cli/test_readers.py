@@ -61,4 +61,4 @@ def test_too_many_rows(tmp_path, capsys):
         sink.write_batch(batch)
         sink.write_batch(batch)
     assert main(["roundtrip", str(tmp_path / "t")]) == 2
-    assert "more than the 2,147,483,647 that a cuDF column holds" in capsys.readouterr().err
+    assert "more than the 2,147,483,646 that a cuDF column holds" in capsys.readouterr().err

@@ -41,6 +41,7 @@ STREAMS = [
     pytest.param(SimpleNamespace(ptr=42), 42, id="cupy"),
     pytest.param(SimpleNamespace(cuda_stream=42), 42, id="torch"),
     pytest.param(SimpleNamespace(handle=ctypes.c_void_p(42)), 42, id="numba"),
+    pytest.param(SimpleNamespace(handle=ctypes.c_void_p(0)), 0, id="numba's default"),
     pytest.param(Both(), 42, id="the protocol before attributes"),
 ]
 

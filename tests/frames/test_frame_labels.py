@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
+import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames.assemble import assemble_frame
 from cudf_arrow_bridge.frames.disassemble import disassemble
@@ -318,3 +319,26 @@ def test_two_columns_of_one_name_do_not_fit_a_frame():
 def test_only_cudf_objects():
     with pytest.raises(TypeError, match=r"expected a cuDF DataFrame.*list"):
         disassemble([1])
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        ([None, 0], [1, 0]),
+        ([None, "0"], [1, "0"]),
+        ([1, None], [1, 2]),
+        (["a", None], ["a", 1]),
+        (["a", "a"], [0, 1]),
+        ([None, None], [0, 1]),
+    ],
+)
+def test_numbers_of_unnamed_levels_are_no_names_of_others(names, labels):
+    levels = [numbers(), numbers(start=4)]
+    made = multi(levels, names)
+    found = bridge.from_arrow_device(bridge.to_arrow_device(made))
+    assert found.columns.tolist() == labels
+    assert content(found) == [[0, 1, 2], [4, 5, 6]]
+    rows = frame({"x": numbers()}, index=made)
+    found = bridge.from_arrow_device(bridge.to_arrow_device(rows))
+    assert list(found.index.names) == names
+    assert content(found.index) == content(made)
