@@ -18,6 +18,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -212,25 +213,32 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   return detail::array_tree::to_arrow(tree, 0);
 }
 
-/// What the elements of one buffer are, whatever they mean.
-element_type const* stored_type(ArrowSchema const& schema, std::size_t index)
+/// What the elements of one buffer are, whatever they mean; null if tensors have no such type.
+element_type const* stored_type(ArrowSchema const& schema, std::size_t index, std::size_t count)
 {
+  using detail::array_layout;
   auto const type    = detail::parse_type(schema);
-  auto const integer = [](element_kind kind, std::int64_t bytes) {
-    return detail::find_element(kind, bytes * 8);
+  auto const integer = [](std::int64_t bits) {
+    return detail::find_element(element_kind::integer, bits);
   };
-  auto const* bytes = integer(element_kind::unsigned_integer, 1);
+  auto const* bytes = detail::find_element(element_kind::unsigned_integer, 8);
   if (index == 0) { return bytes; }
-  switch (type.column.id()) {
-    case cudf::type_id::STRING:
-      return index == 2 ? bytes : integer(element_kind::integer, type.row->format == "U" ? 8 : 4);
-    case cudf::type_id::LIST: return integer(element_kind::integer, 4);
-    case cudf::type_id::BOOL8: return bytes;
-    default: break;
+  switch (type.layout) {
+    case array_layout::fixed: {
+      auto const is_bytes = type.column.id() == cudf::type_id::LIST;  // of a fixed size
+      if (is_bytes || type.column.id() == cudf::type_id::BOOL8) { return bytes; }
+      auto const* number = detail::find_element(schema.format);  // of a dictionary: its indices
+      return number != nullptr ? number : integer(type.element_bits);
+    }
+    case array_layout::views:
+      if (index == 1) { return nullptr; }
+      return index + 1 == count ? integer(64) : bytes;
+    case array_layout::string32:
+    case array_layout::string64:
+      if (index == 2) { return bytes; }
+      [[fallthrough]];
+    default: return integer(detail::offset_width(type.layout) * 8);
   }
-  auto const* number = detail::find_element(schema.format);  // of a dictionary: its indices
-  if (number != nullptr) { return number; }
-  return integer(element_kind::integer, static_cast<std::int64_t>(cudf::size_of(type.column)));
 }
 
 }  // namespace
@@ -292,7 +300,12 @@ shared_tensor buffer_tensor(ArrowSchema const& schema,
                             std::int64_t size)
 {
   detail::nvtx_range const range{__func__};
-  auto const* type = stored_type(schema, index);
+  auto const count = static_cast<std::size_t>(array->array.n_buffers);
+  if (index >= count) {
+    throw std::out_of_range{"buffer " + std::to_string(index) + " asked for, " +
+                            std::to_string(count) + " buffers found"};
+  }
+  auto const* type = stored_type(schema, index, count);
   if (type == nullptr) {
     throw cudf::data_type_error{"the Arrow type '" +
                                 std::string{detail::parse_type(schema).row->arrow} +
