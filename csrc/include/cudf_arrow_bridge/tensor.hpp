@@ -111,8 +111,8 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * Waits for the GPU if a column has a mask and its nulls were not counted.
  *
  * @throws cudf::data_type_error if the array cannot be a tensor: it has a type that tensors lack,
- *   columns of several types, or nulls, or needs a copy that `policy` forbids. `array` is then
- *   still the caller's.
+ *   columns of several types, or nulls, or needs a copy that `policy` forbids or that `mr` would
+ *   put into another kind of memory. `array` is then still the caller's.
  *
  * @param schema Schema of the array; only read
  * @param array An export of this library; marked released after success

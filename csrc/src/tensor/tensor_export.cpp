@@ -165,31 +165,46 @@ bool is_matrix(std::vector<number_column> const& columns, std::int64_t rows)
   return true;
 }
 
-/// A copy of columns, one after another, at the place where they are.
-unique_device_array copy_columns(std::vector<number_column> const& columns,
+std::size_t size_of_column(std::vector<number_column> const& columns,
+                           ArrowDeviceArray const& source)
+{
+  return static_cast<std::size_t>(source.array.length) *
+         static_cast<std::size_t>(columns.front().type->bits) / 8;
+}
+
+/// Memory for a copy of columns, at the place where they are.
+rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
                                  ArrowDeviceArray const& source,
-                                 std::shared_ptr<void const> owner,
                                  cuda::stream_ref stream,
                                  rmm::device_async_resource_ref mr)
 {
   auto const location = location_of(source);
   auto const host     = is_host(location);
-  auto const rows     = static_cast<std::size_t>(source.array.length);
-  auto const size     = rows * static_cast<std::size_t>(columns.front().type->bits) / 8;
+  auto copy           = rmm::device_buffer{
+    size_of_column(columns, source) * columns.size(), stream, host ? host_memory_resource() : mr};
+  auto const found = host || copy.size() == 0 ? location : locate(copy.data());
+  if (found != location) {
+    throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " + to_string(location) +
+                                " expected: it takes a memory resource of that kind"};
+  }
+  return copy;
+}
+
+/// Copies columns, one after another.
+unique_device_array copy_columns(std::vector<number_column> const& columns,
+                                 ArrowDeviceArray const& source,
+                                 rmm::device_buffer memory,
+                                 std::shared_ptr<void const> owner,
+                                 cuda::stream_ref stream)
+{
+  auto const location = location_of(source);
+  auto const host     = is_host(location);
+  auto const size     = size_of_column(columns, source);
   auto tree           = std::make_shared<detail::array_tree>();
   tree->owner         = std::move(owner);
   tree->location      = location;
-  auto& copy          = tree->conversions.emplace_back(
-    rmm::device_buffer{size * columns.size(), stream, host ? host_memory_resource() : mr});
-  if (!host) {
-    auto const found = size == 0 ? location : locate(copy.data());
-    if (found != location) {
-      throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " +
-                                  to_string(location) +
-                                  " expected: it takes a memory resource of that kind"};
-    }
-    wait_on(stream, source);
-  }
+  auto& copy          = tree->conversions.emplace_back(std::move(memory));
+  if (!host) { wait_on(stream, source); }
   auto* target = static_cast<std::byte*>(copy.data());
   for (auto const& column : columns) {
     if (size == 0) { break; }
@@ -207,7 +222,7 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;
-  node.length                                  = static_cast<std::int64_t>(rows * columns.size());
+  node.length                                  = source.array.length * std::ssize(columns);
   node.buffers[1]                              = copy.data();
   node.per_row                                 = columns.front().type->bits;
   return detail::array_tree::to_arrow(tree, 0);
@@ -286,10 +301,12 @@ shared_tensor to_tensor(ArrowSchema const& schema,
       "columns that do not stand behind one another in memory found, which makes a copy of a "
       "tensor of two dimensions, and none is allowed"};
   }
+  // Before the array is taken over: until then it stays the caller's if anything fails.
+  auto memory = allocate_copy(columns, *array, stream, mr);
   // Copies may still be reading the source when this returns.
   auto const source =
     detail::foreign_share{new detail::foreign_array{array, is_host(location)}, stream};
-  auto copy = copy_columns(columns, *array, std::move(owner), stream, mr);
+  auto copy = copy_columns(columns, *array, std::move(memory), std::move(owner), stream);
   view.data = copy->array.buffers[1];
   return {std::move(view), std::move(copy), true};
 }
