@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -48,6 +49,10 @@ void array_builder::add_column(cudf::column_view const& column)
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
 {
   auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  if (target != nullptr && std::string_view{target->schema->format} != "+s") {
+    throw std::invalid_argument{"a schema of the format '" + std::string{target->schema->format} +
+                                "' found, that of a table expected"};
+  }
   if (target != nullptr && target->num_children != columns.size()) {
     throw std::invalid_argument{"a schema of " + std::to_string(target->num_children) +
                                 " fields found, " + std::to_string(columns.size()) + " expected"};

@@ -555,6 +555,19 @@ TEST(SchemaOfAnotherColumn, IsRefusedForListsThatAreNoBytes)
   }
 }
 
+TEST(SchemaOfAnotherColumn, IsRefusedForTables)
+{
+  for (auto const& type : {list_of(flat("int32")), map_of(flat("int32"), flat("int8"))}) {
+    auto const column = make_column(type, samples(type, 4, 0));
+    auto const schema = cudf_arrow_bridge::make_schema(*column, {}, make_schema(type).get());
+    auto const table  = cudf::table_view{{column->child(1).view()}};
+    EXPECT_THROW(
+      (void)to_arrow_device(table, nullptr, {.schema = schema}, stream(), host_memory_resource()),
+      std::invalid_argument)
+      << type.name;
+  }
+}
+
 TEST(SchemaOfAnotherColumn, IsRefusedForDictionariesOfOtherValues)
 {
   export_by_schema_of(dictionary_of(flat("int64")), "l", dictionary_of(flat("string")));
