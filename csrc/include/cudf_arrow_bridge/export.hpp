@@ -163,9 +163,10 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * the parent's offset; as in libcudf, an offset of their own is ignored.
  *
  * @throws cudf::data_type_error if a column has a type that Arrow lacks
- * @throws std::invalid_argument if a column lacks a child that its type needs, if buffers are in
- *   different kinds of memory or on different devices, if the schema was made for other columns, or
- *   if values or nulls contradict the requested schema
+ * @throws std::invalid_argument if `input` is neither one column nor a table whose columns all have
+ *   its number of rows, if a column lacks a child that its type needs, if buffers are in different
+ *   kinds of memory or on different devices, if the schema was made for other columns, or if values
+ *   or nulls contradict the requested schema
  * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
  *
  * @param input What to export; a table's number of rows is kept even if it has no columns

@@ -67,7 +67,8 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
  * Without rows there is one batch without rows. Each batch is exported by `to_arrow_device` when it
  * is pulled, and has its own event.
  *
- * @throws std::invalid_argument if `max_rows` is not positive
+ * @throws std::invalid_argument if `max_rows` is not positive, or `input` is neither one column nor
+ *   a table whose columns all have its number of rows
  *
  * @param input What to split; its views are copied
  * @param owner Keeps the memory of `input` alive; held by the source and by each batch

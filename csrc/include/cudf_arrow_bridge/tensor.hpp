@@ -111,8 +111,8 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * Waits for the GPU if a column has a mask and its nulls were not counted.
  *
  * @throws cudf::data_type_error if the array cannot be a tensor: it has a type that tensors lack,
- *   columns of several types, or nulls, or needs a copy that `policy` forbids. `array` is then
- *   still the caller's.
+ *   columns of several types, or nulls, or needs a copy that `policy` forbids or that `mr` would
+ *   put into another kind of memory. `array` is then still the caller's.
  *
  * @param schema Schema of the array; only read
  * @param array An export of this library; marked released after success
@@ -132,9 +132,11 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * @brief One buffer of an array as a tensor of one dimension, including null rows.
  *
  * Elements are the stored values: integers for offsets, timestamps, durations, decimals and
- * dictionary indices; bytes for bitmaps and string data.
+ * dictionary indices, and sizes of buffers; bytes for bitmaps, strings and binary data.
  *
- * @throws cudf::data_type_error if tensors have no such type; `array` is then still the caller's
+ * @throws cudf::data_type_error if tensors have no such type, as for the views of strings; `array`
+ *   is then still the caller's
+ * @throws std::out_of_range if there is no such buffer; `array` is then still the caller's
  *
  * @param schema Schema of the array; only read
  * @param array An export of this library; marked released after success

@@ -51,6 +51,12 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 /// Copies a range of bits; its first bit becomes bit 0.
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 
+/// Copies a range of bits, clearing those that are 0 in a range of as many bits; its first bit
+/// becomes bit 0.
+rmm::device_buffer valid_in_both(bit_range const& left,
+                                 bit_range const& right,
+                                 execution const& exec);
+
 /// @return How many bits of a range are 0. Waits for the result on device memory.
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
 

@@ -10,6 +10,7 @@
 #include "compute/host/buffers.hpp"
 #include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
+#include "compute/survey_bits.hpp"
 #include "compute/views.hpp"
 #include "cuda/transfer/read_back.hpp"
 
@@ -29,6 +30,17 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 { return exec.host ? host::copy_bits(range, exec) : device::copy_bits(range, exec); }
+
+rmm::device_buffer valid_in_both(bit_range const& left,
+                                 bit_range const& right,
+                                 execution const& exec)
+{
+  auto const first  = copy_bits(left, exec);
+  auto const second = copy_bits(right, exec);
+  auto const rows   = static_cast<cudf::size_type>(left.size);
+  return exec.host ? host::valid_in_both(first.data(), second.data(), rows, exec)
+                   : device::valid_in_both(first.data(), second.data(), rows, exec);
+}
 
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 { return exec.host ? host::count_nulls(range) : device::count_nulls(range, exec); }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -22,50 +23,22 @@ namespace {
 column_rows parent_rows(cudf::column_view const& child,
                         std::int64_t begin,
                         std::int64_t size,
-                        column_rows const& parent)
+                        column_rows const& parent,
+                        outer_mask const* outer)
 {
   auto const whole = begin == 0 && size == child.size();
   auto const known = child.null_count() == 0 || whole;
-  return {begin, size, known ? child.null_count() : -1, parent.used_begin, parent.used_size};
+  return {begin, size, known ? child.null_count() : -1, parent.used_begin, parent.used_size, outer};
 }
-
-cudf::size_type to_size_type(std::int64_t size) { return static_cast<cudf::size_type>(size); }
-
-bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
-{ return {column.null_mask(), rows.begin, rows.size}; }
 
 /// `rows` in `converted`, a column made of just these rows, so that they begin at row 0.
 column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& made)
-{ return {0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size}; }
+{
+  return {
+    0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size, rows.outer};
+}
 
 }  // namespace
-
-column_rows used_rows(column_rows const& rows)
-{
-  auto const all = rows.used_begin == rows.begin && rows.used_size == rows.size;
-  return {rows.used_begin,
-          rows.used_size,
-          all || rows.null_count == 0 ? rows.null_count : -1,
-          rows.used_begin,
-          rows.used_size};
-}
-
-cudf::column_view view_of(cudf::column_view const& column,
-                          column_rows const& rows,
-                          execution const& exec)
-{
-  auto const unknown = rows.null_count < 0 && column.null_mask() != nullptr;
-  auto const null_count =
-    unknown ? count_nulls(mask_of(column, rows), exec)
-            : static_cast<cudf::size_type>(std::max<std::int64_t>(rows.null_count, 0));
-  return {column.type(),
-          to_size_type(rows.size),
-          column.head<void>(),
-          column.null_mask(),
-          null_count,
-          to_size_type(rows.begin),
-          {column.child_begin(), column.child_end()}};
-}
 
 void array_builder::add_column(cudf::column_view const& column)
 {
@@ -76,6 +49,10 @@ void array_builder::add_column(cudf::column_view const& column)
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
 {
   auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  if (target != nullptr && std::string_view{target->schema->format} != "+s") {
+    throw std::invalid_argument{"a schema of the format '" + std::string{target->schema->format} +
+                                "' found, that of a table expected"};
+  }
   if (target != nullptr && target->num_children != columns.size()) {
     throw std::invalid_argument{"a schema of " + std::to_string(target->num_children) +
                                 " fields found, " + std::to_string(columns.size()) + " expected"};
@@ -97,11 +74,10 @@ void array_builder::fill_field(std::size_t index,
                                column_rows const& rows,
                                schema_node const* target,
                                column_path const& parent,
-                               std::size_t position,
-                               std::optional<bit_range> const& parent_mask)
+                               std::size_t position)
 {
   if (share_values(tree_.nodes[index], column, rows, target)) { return; }
-  fill(index, column, rows, target, path_of(parent, target, position), parent_mask);
+  fill(index, column, rows, target, path_of(parent, target, position));
 }
 
 inline array_validity array_builder::validity_of(cudf::column_view const& column,
@@ -146,8 +122,7 @@ void array_builder::fill(std::size_t index,
                          cudf::column_view const& column,
                          column_rows const& rows,
                          schema_node const* target,
-                         column_path const& path,
-                         std::optional<bit_range> const& parent_mask)
+                         column_path const& path)
 {
   if (target == nullptr) {
     fill_rows(index, {column, rows, plain_step(column, path), target, path});
@@ -160,13 +135,11 @@ void array_builder::fill(std::size_t index,
   if (step.is_plain()) {
     fill_rows(index, {column, rows, step, target, path});
   } else {
-    prepare_and_fill(index, {column, rows, step, target, path}, parent_mask);
+    prepare_and_fill(index, {column, rows, step, target, path});
   }
 }
 
-void array_builder::prepare_and_fill(std::size_t index,
-                                     export_level const& level,
-                                     std::optional<bit_range> const& parent_mask)
+void array_builder::prepare_and_fill(std::size_t index, export_level const& level)
 {
   auto const& [column, rows, step, target, path] = level;
 
@@ -192,14 +165,7 @@ void array_builder::prepare_and_fill(std::size_t index,
   auto source_rows           = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.forbids_nulls()) {
-    if (source.type().id() == cudf::type_id::EMPTY && rows.size > 0) {
-      fail_of_nulls(step.nulls, path);
-    }
-    auto const used = used_rows(source_rows);
-    auto const mask = mask_of(source, used);
-    if (has_own_nulls(mask, used.null_count, parent_mask, exec_)) {
-      fail_of_nulls(step.nulls, path);
-    }
+    if (has_own_nulls(source, source_rows, exec_)) { fail_of_nulls(step.nulls, path); }
     source_rows.null_count = 0;
   }
   fill_rows(index, {source, source_rows, step, target, path});
@@ -287,9 +253,11 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
   }
   node.num_children = children.size();
   node.first_child  = tree_.add_nodes(children.size());
-  auto const mask   = column.null_mask() == nullptr || rows.null_count == 0
-                        ? std::optional<bit_range>{}
-                        : std::optional<bit_range>{mask_of(column, used_rows(rows))};
+  // Where nulls are forbidden, those of this struct lie within those of the structs around, and
+  // `rows.null_count` is 0.
+  auto const no_nulls = column.null_mask() == nullptr || rows.null_count == 0;
+  auto const own      = outer_mask{mask_of(column, used_rows(rows)), rows.outer};
+  auto const* outer   = no_nulls ? rows.outer : &own;
   for (std::size_t i = 0; i < children.size(); ++i) {
     auto const& child = children[i];
     auto const* field = level_below(target, i);
@@ -298,8 +266,8 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
                    std::to_string(child.size()) + " rows found, at least " +
                      std::to_string(begin + size) + " expected by the struct");
     }
-    fill_field(
-      node.first_child + i, child, parent_rows(child, begin, size, rows), field, path, i, mask);
+    auto const used_by_parent = parent_rows(child, begin, size, rows, outer);
+    fill_field(node.first_child + i, child, used_by_parent, field, path, i);
   }
 }
 

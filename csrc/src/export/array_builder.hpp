@@ -4,6 +4,7 @@
 #include "arrays/array_tree.hpp"
 #include "base/errors.hpp"
 #include "compute/buffers.hpp"
+#include "export/column_rows.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/schema_tree.hpp"
 
@@ -12,36 +13,9 @@
 #include <cudf/column/column_view.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 namespace cudf_arrow_bridge::detail {
-
-/// Range of rows of a column, counted from the head of its buffers: `column.offset()` is included.
-struct column_rows {
-  std::int64_t begin;
-  std::int64_t size;
-  std::int64_t null_count;  ///< -1: unknown
-  std::int64_t used_begin;  ///< first of the rows that the parent array refers to; they alone are
-                            ///< checked, as values of the others are unspecified
-  std::int64_t used_size;   ///< number of these
-};
-
-/// All rows of a column.
-inline column_rows own_rows(cudf::column_view const& column)
-{
-  auto const begin = std::int64_t{column.offset()};
-  auto const size  = std::int64_t{column.size()};
-  return {begin, size, column.null_count(), begin, size};
-}
-
-/// The used rows alone, all of them used.
-column_rows used_rows(column_rows const& rows);
-
-/// A view of the rows alone. Counts their nulls if unknown, as libcudf's algorithms need the count.
-cudf::column_view view_of(cudf::column_view const& column,
-                          column_rows const& rows,
-                          execution const& exec);
 
 /// Rows of a column and how to export them.
 struct export_level {
@@ -100,8 +74,7 @@ class array_builder {
             cudf::column_view const& column,
             column_rows const& rows,
             schema_node const* target,
-            column_path const& path,
-            std::optional<bit_range> const& parent_mask = {});
+            column_path const& path);
 
   /// Fills the node of a field of a table or struct. Its path, needed for errors only, is made only
   /// if `share_values` does not apply.
@@ -110,8 +83,7 @@ class array_builder {
                   column_rows const& rows,
                   schema_node const* target,
                   column_path const& parent,
-                  std::size_t position,
-                  std::optional<bit_range> const& parent_mask = {});
+                  std::size_t position);
 
   /// Fills a node with pointers to a fixed-width column's buffers.
   /// @return False, with the node untouched, if the column must be checked or converted
@@ -121,9 +93,7 @@ class array_builder {
                     schema_node const* target);
 
   /// Checks and casts a column as its step says, then fills the node from the result.
-  void prepare_and_fill(std::size_t index,
-                        export_level const& level,
-                        std::optional<bit_range> const& parent_mask);
+  void prepare_and_fill(std::size_t index, export_level const& level);
 
   /// Fills a node from a column that needs no more checks or casts.
   void fill_rows(std::size_t index, export_level const& level);

@@ -3,6 +3,7 @@
 #include "cuda/location/device_guard.hpp"
 #include "cuda/location/location_finder.hpp"
 #include "export/array_builder.hpp"
+#include "export/check_input.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -120,6 +121,7 @@ device_array to_arrow_device(export_input const& input,
                              rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
+  detail::check_input(input);
   return detail::build_tree(input, std::move(owner), options, stream, mr);
 }
 

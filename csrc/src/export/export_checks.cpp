@@ -3,6 +3,9 @@
 
 #include "compute/cast.hpp"
 
+#include <rmm/device_buffer.hpp>
+
+#include <optional>
 #include <string>
 
 namespace cudf_arrow_bridge::detail {
@@ -23,6 +26,22 @@ __int128_t power_of_ten(int exponent)
 {
   auto result = __int128_t{1};
   for (int i = 0; i < exponent; ++i) { result *= 10; }
+  return result;
+}
+
+/// Where all of several masks have a bit.
+struct joined_mask {
+  std::optional<rmm::device_buffer> made;  ///< none if there was one mask only
+  bit_range range;
+};
+
+joined_mask join(outer_mask const& masks, execution const& exec)
+{
+  auto result = joined_mask{std::nullopt, masks.mask};
+  for (auto const* next = masks.outer; next != nullptr; next = next->outer) {
+    result.made  = valid_in_both(result.range, next->mask, exec);
+    result.range = {result.made->data(), 0, next->mask.size};
+  }
   return result;
 }
 
@@ -65,14 +84,19 @@ void check_values(cudf::column_view const& column,
   }
 }
 
-bool has_own_nulls(bit_range const& rows,
-                   std::int64_t null_count,
-                   std::optional<bit_range> const& parent_mask,
-                   execution const& exec)
+bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, execution const& exec)
 {
-  if (rows.bits == nullptr || rows.size == 0 || null_count == 0) { return false; }
-  if (parent_mask && nulls_within(rows, *parent_mask, exec)) { return false; }
-  return null_count > 0 || count_nulls(rows, exec) > 0;
+  auto const used      = used_rows(rows);
+  auto const is_always = column.type().id() == cudf::type_id::EMPTY;
+  if (used.size == 0) { return false; }
+  if (!is_always && (column.null_mask() == nullptr || used.null_count == 0)) { return false; }
+  auto const mask = mask_of(column, used);
+  if (rows.outer != nullptr) {
+    auto const outer = join(*rows.outer, exec);
+    if (is_always) { return count_nulls(outer.range, exec) < used.size; }
+    if (nulls_within(mask, outer.range, exec)) { return false; }
+  }
+  return is_always || used.null_count > 0 || count_nulls(mask, exec) > 0;
 }
 
 void fail_of_nulls(null_rule rule, column_path const& path)

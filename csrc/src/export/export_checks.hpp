@@ -5,11 +5,10 @@
 
 #include "base/errors.hpp"
 #include "compute/buffers.hpp"
+#include "export/column_rows.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf/column/column_view.hpp>
-
-#include <optional>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -31,17 +30,13 @@ void check_values(cudf::column_view const& column,
                   execution const& exec);
 
 /**
- * @brief Whether a row is null that is not null in the parent struct.
+ * @brief Whether a used row is null that is not null in a struct around the column.
  *
- * @param rows Mask of the rows
- * @param null_count Null count of the rows; -1: unknown
- * @param parent_mask Mask of the parent struct's same rows; none if there is no struct, or no null
+ * @param column Column to check
+ * @param rows Its rows
  * @param exec Where the masks are
  */
-bool has_own_nulls(bit_range const& rows,
-                   std::int64_t null_count,
-                   std::optional<bit_range> const& parent_mask,
-                   execution const& exec);
+bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, execution const& exec);
 
 /**
  * @brief Says that nulls were found where none may be.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
+#include "export/check_input.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
@@ -130,7 +131,10 @@ std::unique_ptr<batch_source> slices(export_input const& input,
                                      export_options const& options,
                                      cuda::stream_ref stream,
                                      rmm::device_async_resource_ref mr)
-{ return std::make_unique<slice_source>(input, std::move(owner), max_rows, options, stream, mr); }
+{
+  detail::check_input(input);
+  return std::make_unique<slice_source>(input, std::move(owner), max_rows, options, stream, mr);
+}
 
 std::unique_ptr<batch_source> single(stream_batch batch)
 { return std::make_unique<single_source>(std::move(batch)); }

@@ -18,6 +18,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -164,31 +165,46 @@ bool is_matrix(std::vector<number_column> const& columns, std::int64_t rows)
   return true;
 }
 
-/// A copy of columns, one after another, at the place where they are.
-unique_device_array copy_columns(std::vector<number_column> const& columns,
+std::size_t size_of_column(std::vector<number_column> const& columns,
+                           ArrowDeviceArray const& source)
+{
+  return static_cast<std::size_t>(source.array.length) *
+         static_cast<std::size_t>(columns.front().type->bits) / 8;
+}
+
+/// Memory for a copy of columns, at the place where they are.
+rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
                                  ArrowDeviceArray const& source,
-                                 std::shared_ptr<void const> owner,
                                  cuda::stream_ref stream,
                                  rmm::device_async_resource_ref mr)
 {
   auto const location = location_of(source);
   auto const host     = is_host(location);
-  auto const rows     = static_cast<std::size_t>(source.array.length);
-  auto const size     = rows * static_cast<std::size_t>(columns.front().type->bits) / 8;
+  auto copy           = rmm::device_buffer{
+    size_of_column(columns, source) * columns.size(), stream, host ? host_memory_resource() : mr};
+  auto const found = host || copy.size() == 0 ? location : locate(copy.data());
+  if (found != location) {
+    throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " + to_string(location) +
+                                " expected: it takes a memory resource of that kind"};
+  }
+  return copy;
+}
+
+/// Copies columns, one after another.
+unique_device_array copy_columns(std::vector<number_column> const& columns,
+                                 ArrowDeviceArray const& source,
+                                 rmm::device_buffer memory,
+                                 std::shared_ptr<void const> owner,
+                                 cuda::stream_ref stream)
+{
+  auto const location = location_of(source);
+  auto const host     = is_host(location);
+  auto const size     = size_of_column(columns, source);
   auto tree           = std::make_shared<detail::array_tree>();
   tree->owner         = std::move(owner);
   tree->location      = location;
-  auto& copy          = tree->conversions.emplace_back(
-    rmm::device_buffer{size * columns.size(), stream, host ? host_memory_resource() : mr});
-  if (!host) {
-    auto const found = size == 0 ? location : locate(copy.data());
-    if (found != location) {
-      throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " +
-                                  to_string(location) +
-                                  " expected: it takes a memory resource of that kind"};
-    }
-    wait_on(stream, source);
-  }
+  auto& copy          = tree->conversions.emplace_back(std::move(memory));
+  if (!host) { wait_on(stream, source); }
   auto* target = static_cast<std::byte*>(copy.data());
   for (auto const& column : columns) {
     if (size == 0) { break; }
@@ -206,31 +222,38 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;
-  node.length                                  = static_cast<std::int64_t>(rows * columns.size());
+  node.length                                  = source.array.length * std::ssize(columns);
   node.buffers[1]                              = copy.data();
   node.per_row                                 = columns.front().type->bits;
   return detail::array_tree::to_arrow(tree, 0);
 }
 
-/// What the elements of one buffer are, whatever they mean.
-element_type const* stored_type(ArrowSchema const& schema, std::size_t index)
+/// What the elements of one buffer are, whatever they mean; null if tensors have no such type.
+element_type const* stored_type(ArrowSchema const& schema, std::size_t index, std::size_t count)
 {
+  using detail::array_layout;
   auto const type    = detail::parse_type(schema);
-  auto const integer = [](element_kind kind, std::int64_t bytes) {
-    return detail::find_element(kind, bytes * 8);
+  auto const integer = [](std::int64_t bits) {
+    return detail::find_element(element_kind::integer, bits);
   };
-  auto const* bytes = integer(element_kind::unsigned_integer, 1);
+  auto const* bytes = detail::find_element(element_kind::unsigned_integer, 8);
   if (index == 0) { return bytes; }
-  switch (type.column.id()) {
-    case cudf::type_id::STRING:
-      return index == 2 ? bytes : integer(element_kind::integer, type.row->format == "U" ? 8 : 4);
-    case cudf::type_id::LIST: return integer(element_kind::integer, 4);
-    case cudf::type_id::BOOL8: return bytes;
-    default: break;
+  switch (type.layout) {
+    case array_layout::fixed: {
+      auto const is_bytes = type.column.id() == cudf::type_id::LIST;  // of a fixed size
+      if (is_bytes || type.column.id() == cudf::type_id::BOOL8) { return bytes; }
+      auto const* number = detail::find_element(schema.format);  // of a dictionary: its indices
+      return number != nullptr ? number : integer(type.element_bits);
+    }
+    case array_layout::views:
+      if (index == 1) { return nullptr; }
+      return index + 1 == count ? integer(64) : bytes;
+    case array_layout::string32:
+    case array_layout::string64:
+      if (index == 2) { return bytes; }
+      [[fallthrough]];
+    default: return integer(detail::offset_width(type.layout) * 8);
   }
-  auto const* number = detail::find_element(schema.format);  // of a dictionary: its indices
-  if (number != nullptr) { return number; }
-  return integer(element_kind::integer, static_cast<std::int64_t>(cudf::size_of(type.column)));
 }
 
 }  // namespace
@@ -278,10 +301,12 @@ shared_tensor to_tensor(ArrowSchema const& schema,
       "columns that do not stand behind one another in memory found, which makes a copy of a "
       "tensor of two dimensions, and none is allowed"};
   }
+  // Before the array is taken over: until then it stays the caller's if anything fails.
+  auto memory = allocate_copy(columns, *array, stream, mr);
   // Copies may still be reading the source when this returns.
   auto const source =
     detail::foreign_share{new detail::foreign_array{array, is_host(location)}, stream};
-  auto copy = copy_columns(columns, *array, std::move(owner), stream, mr);
+  auto copy = copy_columns(columns, *array, std::move(memory), std::move(owner), stream);
   view.data = copy->array.buffers[1];
   return {std::move(view), std::move(copy), true};
 }
@@ -292,7 +317,12 @@ shared_tensor buffer_tensor(ArrowSchema const& schema,
                             std::int64_t size)
 {
   detail::nvtx_range const range{__func__};
-  auto const* type = stored_type(schema, index);
+  auto const count = static_cast<std::size_t>(array->array.n_buffers);
+  if (index >= count) {
+    throw std::out_of_range{"buffer " + std::to_string(index) + " asked for, " +
+                            std::to_string(count) + " buffers found"};
+  }
+  auto const* type = stored_type(schema, index, count);
   if (type == nullptr) {
     throw cudf::data_type_error{"the Arrow type '" +
                                 std::string{detail::parse_type(schema).row->arrow} +

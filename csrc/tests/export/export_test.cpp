@@ -270,6 +270,30 @@ TEST(ExportErrors, NameWhatIsMissing)
   }
 }
 
+TEST(ExportErrors, InputsAreOneColumnOrATable)
+{
+  auto const export_input_of = [](export_input const& input) {
+    (void)to_arrow_device(input, nullptr, {}, stream(), host_memory_resource());
+  };
+  auto const column = make_column(flat("int32"), {number(1), number(2)});
+  auto const views  = std::vector<cudf::column_view>{*column, slice(*column, 0, 1)};
+  auto const all    = std::span<cudf::column_view const>{views};
+  EXPECT_NO_THROW(export_input_of({all.first(1), 2}));
+  EXPECT_THROW(export_input_of({all.first(1), 3}), std::invalid_argument);
+  EXPECT_THROW(export_input_of({all, 2}), std::invalid_argument);
+  EXPECT_THROW(export_input_of({all.first(0), -1}), std::invalid_argument);
+  auto no_table     = export_input{};
+  no_table.is_table = false;
+  EXPECT_THROW(export_input_of(no_table), std::invalid_argument);
+  no_table.columns = all;
+  EXPECT_THROW(export_input_of(no_table), std::invalid_argument);
+  no_table.columns = all.first(1);
+  EXPECT_THROW(export_input_of(no_table), std::invalid_argument)
+    << "it has no rows, its column two";
+  no_table.num_rows = 2;
+  EXPECT_NO_THROW(export_input_of(no_table));
+}
+
 TEST(ExportErrors, NameFieldsByTheirPosition)
 {
   auto const int8 = cudf::data_type{cudf::type_id::INT8};

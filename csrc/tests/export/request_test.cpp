@@ -16,7 +16,9 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -173,6 +175,185 @@ TEST(Requests, NullsAreRefusedWhereNoneAreWanted)
   auto const with_mask = slice(*column, 0, 1);
   ASSERT_NE(with_mask.null_mask(), nullptr);
   EXPECT_EQ(export_as(with_mask, {}, wanted.get()).schema->flags, 0);
+}
+
+/// Rows that are null where `bits` has a 0.
+rows marks(std::string_view bits)
+{
+  auto result = rows{};
+  for (auto const bit : bits) { result.push_back(bit == '0' ? value{} : number(1)); }
+  return result;
+}
+
+/// A struct column around one field, null in the rows where `bits` has a 0.
+std::unique_ptr<cudf::column> struct_around(std::unique_ptr<cudf::column> field,
+                                            std::string_view bits)
+{
+  auto const size = static_cast<cudf::size_type>(bits.size());
+  auto children   = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(std::move(field));
+  return std::make_unique<cudf::column>(
+    cudf::data_type{cudf::type_id::STRUCT},
+    size,
+    host_buffer(std::vector<char>{}),
+    mask_of(marks(bits)),
+    static_cast<cudf::size_type>(std::count(bits.begin(), bits.end(), '0')),
+    std::move(children));
+}
+
+/// One level of a tower of structs, each the only field of the one before; the last is of numbers.
+struct tower_level {
+  std::string valid;  ///< 0 for each null row
+  bool nullable;      ///< as the request has it
+};
+
+struct tower {
+  explicit tower(std::vector<tower_level> const& all) : levels{all}, type{flat("int32")}
+  {
+    column = make_column(type, marks(levels.back().valid));
+    for (auto level = levels.rbegin() + 1; level != levels.rend(); ++level) {
+      column = struct_around(std::move(column), level->valid);
+      type   = struct_of({type});
+    }
+  }
+
+  [[nodiscard]] bool is_null(std::size_t level, std::size_t row) const
+  { return levels[level].valid[row] == '0'; }
+
+  [[nodiscard]] unique_schema requested() const
+  {
+    auto result  = make_schema(type);
+    auto* schema = result.get();
+    for (auto const& level : levels) {
+      schema->flags = level.nullable ? ARROW_FLAG_NULLABLE : 0;
+      schema        = schema->n_children == 0 ? nullptr : schema->children[0];
+    }
+    return result;
+  }
+
+  /// A row as Arrow reads it: null from the first level on that is null.
+  [[nodiscard]] value row(std::size_t index, std::size_t level = 0) const
+  {
+    if (is_null(level, index)) { return {}; }
+    return level + 1 == levels.size() ? number(1) : value{rows{row(index, level + 1)}};
+  }
+
+  /// Whether each null where none is wanted lies below another null.
+  [[nodiscard]] bool fits(std::size_t begin, std::size_t end) const
+  {
+    for (auto i = begin; i < end; ++i) {
+      for (std::size_t level = 0; level < levels.size() && !is_null(level, i); ++level) {
+        auto const next = level + 1;
+        if (next < levels.size() && is_null(next, i) && !levels[next].nullable) { return false; }
+      }
+    }
+    return true;
+  }
+
+  void expect_export(std::size_t begin, std::size_t end) const
+  {
+    auto const view =
+      slice(*column, static_cast<cudf::size_type>(begin), static_cast<cudf::size_type>(end));
+    auto const wanted = requested();
+    if (!fits(begin, end)) {
+      EXPECT_THROW((void)export_as(view, {}, wanted.get()), std::invalid_argument);
+      return;
+    }
+    auto expected = rows{};
+    for (auto i = begin; i < end; ++i) { expected.push_back(row(i)); }
+    EXPECT_EQ(read_arrow(export_as(view, {}, wanted.get()).array->array, type), expected);
+  }
+
+  std::vector<tower_level> levels;
+  shape type;
+  std::unique_ptr<cudf::column> column;
+};
+
+TEST(NullsBelowNulls, ContradictNoRequest)
+{
+  auto const fitting = std::vector<std::vector<tower_level>>{
+    {{"01101", true}, {"01101", false}},
+    {{"01101", true}, {"01101", false}, {"01101", false}},
+    {{"01101", true}, {"11111", false}, {"01101", false}},
+    {{"01101", true}, {"11111", true}, {"01101", false}},
+    {{"01101", true}, {"11011", true}, {"01001", false}},
+    {{"01101", true}, {"11011", true}, {"01001", false}, {"01001", false}},
+    {{"01101", true}, {"11101", false}, {"11111", false}, {"01101", false}}};
+  for (auto const& levels : fitting) {
+    auto const nulls = tower{levels};
+    ASSERT_TRUE(nulls.fits(0, 5));
+    nulls.expect_export(0, 5);
+  }
+  auto const wrong =
+    std::vector<std::vector<tower_level>>{{{"01101", true}, {"01100", false}},
+                                          {{"01101", true}, {"11111", false}, {"01100", false}},
+                                          {{"01101", true}, {"11011", true}, {"01000", false}}};
+  for (auto const& levels : wrong) {
+    auto const nulls = tower{levels};
+    ASSERT_FALSE(nulls.fits(0, 5));
+    nulls.expect_export(0, 5);
+    nulls.expect_export(0, 4);
+  }
+}
+
+TEST(NullsBelowNulls, ContradictNoRequestAtRandom)
+{
+  constexpr auto size = std::size_t{75};
+  auto random         = engine{7};
+  auto exported       = 0;
+  for (auto round = 0; round < 2'000; ++round) {
+    auto levels = std::vector<tower_level>(2 + random() % 3);
+    auto outer  = std::string(size, '1');
+    for (auto& level : levels) {
+      level.nullable   = &level == &levels.front() || random() % 2 == 0;
+      level.valid      = std::string(size, '1');
+      auto const sound = !level.nullable && random() % 8 != 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        auto const may_be_null = !sound || outer[i] == '0';
+        if (may_be_null && random() % 4 == 0) { level.valid[i] = '0'; }
+        if (level.valid[i] == '0') { outer[i] = '0'; }
+      }
+    }
+    auto const nulls = tower{levels};
+    auto const begin = random() % size;
+    auto const end   = begin + random() % (size - begin + 1);
+    exported += nulls.fits(begin, end) ? 1 : 0;
+    nulls.expect_export(begin, end);
+    nulls.expect_export(0, size);
+  }
+  EXPECT_GT(exported, 500);
+  EXPECT_LT(exported, 2'000);
+}
+
+TEST(NullsBelowNulls, MayBeAColumnOfNullsAlone)
+{
+  auto const nothing = [](cudf::size_type size) {
+    auto const no_bytes = std::vector<char>{};
+    return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::EMPTY},
+                                          size,
+                                          host_buffer(no_bytes),
+                                          host_buffer(no_bytes),
+                                          size);
+  };
+  auto const type            = struct_of({flat("null")});
+  auto wanted                = make_schema(type);
+  wanted->children[0]->flags = 0;
+  auto const column          = struct_around(nothing(4), "0010");
+  auto const view            = column->view();
+  EXPECT_EQ(read_arrow(export_as(slice(view, 0, 2), {}, wanted.get()).array->array, type), rows(2));
+  EXPECT_EQ(read_arrow(export_as(slice(view, 2, 2), {}, wanted.get()).array->array, type), rows{});
+  EXPECT_THROW((void)export_as(slice(view, 1, 3), {}, wanted.get()), std::invalid_argument);
+}
+
+TEST(NullsBelowNulls, OfRowsOutsideASliceAreNotLookedAt)
+{
+  auto const type            = list_of(flat("null"));
+  auto const column          = make_column(type, {{rows(2)}, {rows{}}});
+  auto wanted                = make_schema(type);
+  wanted->children[0]->flags = 0;
+  auto const result          = export_as(slice(*column, 1, 2), {}, wanted.get());
+  EXPECT_EQ(read_arrow(result.array->array, type), (rows{{rows{}}}));
+  EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
 }
 
 TEST(Requests, SchemasAreOfTheirOwnColumns)
@@ -371,6 +552,19 @@ TEST(SchemaOfAnotherColumn, IsRefusedForListsThatAreNoBytes)
   for (auto const* bytes : {"z", "Z", "vz"}) {
     export_by_schema_of(list_of(flat("uint8")), bytes, list_of(flat("int32")));
     export_by_schema_of(list_of(flat("uint8")), bytes, list_of(struct_of({flat("int8")})));
+  }
+}
+
+TEST(SchemaOfAnotherColumn, IsRefusedForTables)
+{
+  for (auto const& type : {list_of(flat("int32")), map_of(flat("int32"), flat("int8"))}) {
+    auto const column = make_column(type, samples(type, 4, 0));
+    auto const schema = cudf_arrow_bridge::make_schema(*column, {}, make_schema(type).get());
+    auto const table  = cudf::table_view{{column->child(1).view()}};
+    EXPECT_THROW(
+      (void)to_arrow_device(table, nullptr, {.schema = schema}, stream(), host_memory_resource()),
+      std::invalid_argument)
+      << type.name;
   }
 }
 

@@ -141,6 +141,20 @@ TEST(Streams, BatchesHaveRows)
   EXPECT_THROW((sliced{flat("int32"), -1}), std::invalid_argument);
 }
 
+TEST(Streams, SplitOneColumnOrATable)
+{
+  auto const split = [](export_input const& input) {
+    (void)slices(input, nullptr, 1, {}, stream(), host_memory_resource());
+  };
+  auto const column = make_column(flat("int32"), {number(1), number(2)});
+  auto const view   = column->view();
+  EXPECT_NO_THROW(split({{&view, 1}, 2}));
+  EXPECT_THROW(split({{&view, 1}, 3}), std::invalid_argument);
+  auto no_table     = export_input{};
+  no_table.is_table = false;
+  EXPECT_THROW(split(no_table), std::invalid_argument);
+}
+
 TEST(Streams, ChainSources)
 {
   auto left    = 3;

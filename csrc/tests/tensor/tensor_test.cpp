@@ -3,7 +3,10 @@
 #include "testing/columns.hpp"
 #include "testing/imports.hpp"
 #include "testing/producer.hpp"
+#include "testing/sample.hpp"
 
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/tensor.hpp>
 
 #include <cudf/utilities/error.hpp>
@@ -16,7 +19,10 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace cudf_arrow_bridge::test {
@@ -157,6 +163,113 @@ TEST(tensor, of_a_batch_has_no_nulls_among_the_rows_of_the_batch)
       EXPECT_EQ(share().view().data, static_cast<std::byte const*>(from) + 20 * 4);
     }
   }
+}
+
+/// What one buffer of an exported array is as a tensor.
+struct buffer_case {
+  char const* format;  ///< as the array is requested
+  std::size_t index;
+  element_kind kind;
+  std::int64_t bits;  ///< 0: tensors have no such type
+};
+
+void PrintTo(buffer_case const& tested, std::ostream* out)
+{ *out << "buffer " << tested.index << " of " << tested.format; }
+
+/// The type of the column that is exported in an Arrow format.
+shape held_as(std::string const& format)
+{
+  if (format == "+L") { return list_of(flat("int16")); }
+  if (format == "u" || format == "vu") { return flat("string"); }
+  if (format == "U") { return flat("large_string"); }
+  if (format == "tts") { return flat("duration_s"); }
+  if (format == "ttm") { return flat("duration_ms"); }
+  if (format == "b") { return flat("bool8"); }
+  if (format == "tsm:") { return flat("timestamp_ms"); }
+  if (format == "d:9,2,32") { return flat("decimal32"); }
+  if (format == "d:38,20") { return flat("decimal128"); }
+  return list_of(flat("uint8"));
+}
+
+class tensors_of_buffers : public ::testing::TestWithParam<buffer_case> {};
+
+TEST_P(tensors_of_buffers, have_the_elements_that_are_stored)
+{
+  auto const& [format, index, kind, bits] = GetParam();
+
+  auto const type = held_as(format);
+  auto const is_bytes =
+    type.id == cudf::type_id::LIST && type.children[0].id == cudf::type_id::UINT8;
+  auto values =
+    is_bytes ? rows(4, value{rows(3, number(7))})
+    : type.id == cudf::type_id::DURATION_SECONDS || type.id == cudf::type_id::DURATION_MILLISECONDS
+      ? rows(4, number(9))
+      : samples(type, 4, 0);
+  auto const column = make_column(type, values);
+  auto wanted       = unique_schema{};
+  ArrowSchemaInit(wanted.get());
+  if (std::string_view{format} == "+L") {
+    wanted = make_schema(large_list_of(flat("int16")));
+  } else {
+    check(ArrowSchemaSetFormat(wanted.get(), format));
+    wanted->flags = ARROW_FLAG_NULLABLE;
+  }
+  auto const schema = cudf_arrow_bridge::make_schema(*column, {}, wanted.get());
+  auto const exported =
+    to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource());
+  auto const c_schema = schema.to_arrow();
+  auto array          = exported.to_arrow();
+  ASSERT_STREQ(c_schema->format, format);
+  auto const info  = exported.buffers();
+  auto const taken = [&] {
+    return buffer_tensor(*c_schema.get(), array.get(), index, info[index].size);
+  };
+  if (bits == 0) {
+    EXPECT_THROW((void)taken(), cudf::data_type_error);
+    EXPECT_FALSE(array.is_released());
+    return;
+  }
+  auto const tensor = taken();
+  auto const& view  = tensor.view();
+  EXPECT_EQ(view.kind, kind);
+  EXPECT_EQ(view.bits, bits);
+  EXPECT_EQ(view.data, info[index].address);
+  EXPECT_EQ(view.shape, std::vector{info[index].size * 8 / bits});
+}
+
+INSTANTIATE_TEST_SUITE_P(formats,
+                         tensors_of_buffers,
+                         ::testing::Values(buffer_case{"z", 1, element_kind::integer, 32},
+                                           buffer_case{"z", 2, element_kind::unsigned_integer, 8},
+                                           buffer_case{"Z", 1, element_kind::integer, 64},
+                                           buffer_case{"Z", 2, element_kind::unsigned_integer, 8},
+                                           buffer_case{"vz", 1, element_kind::integer, 0},
+                                           buffer_case{"vz", 2, element_kind::unsigned_integer, 8},
+                                           buffer_case{"vz", 3, element_kind::integer, 64},
+                                           buffer_case{"w:3", 1, element_kind::unsigned_integer, 8},
+                                           buffer_case{"+L", 1, element_kind::integer, 64},
+                                           buffer_case{"u", 1, element_kind::integer, 32},
+                                           buffer_case{"u", 2, element_kind::unsigned_integer, 8},
+                                           buffer_case{"U", 1, element_kind::integer, 64},
+                                           buffer_case{"U", 2, element_kind::unsigned_integer, 8},
+                                           buffer_case{"vu", 1, element_kind::integer, 0},
+                                           buffer_case{"vu", 2, element_kind::unsigned_integer, 8},
+                                           buffer_case{"vu", 3, element_kind::integer, 64},
+                                           buffer_case{"tts", 1, element_kind::integer, 32},
+                                           buffer_case{"ttm", 1, element_kind::integer, 32},
+                                           buffer_case{"tsm:", 1, element_kind::integer, 64},
+                                           buffer_case{"d:9,2,32", 1, element_kind::integer, 32},
+                                           buffer_case{"d:38,20", 1, element_kind::integer, 0},
+                                           buffer_case{"b", 1, element_kind::unsigned_integer, 8}));
+
+TEST(tensor, of_a_buffer_that_is_not_there)
+{
+  auto const column = make_column(flat("int32"), {number(1)});
+  auto array =
+    to_arrow_device(column->view(), nullptr, {}, stream(), host_memory_resource()).to_arrow();
+  auto const schema = to_arrow_schema(*column, {});
+  EXPECT_THROW((void)buffer_tensor(*schema.get(), array.get(), 2, 0), std::out_of_range);
+  EXPECT_FALSE(array.is_released());
 }
 
 TEST(tensor, elements_stand_at_addresses)

@@ -103,6 +103,20 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
   return result;
 }
 
+rmm::device_buffer valid_in_both(void const* left,
+                                 void const* right,
+                                 cudf::size_type rows,
+                                 execution const& exec)
+{
+  auto result             = host::copy_bits({left, 0, rows}, exec);
+  auto const* other_bytes = static_cast<std::uint8_t const*>(right);
+  auto const count        = static_cast<std::size_t>(bytes_for_bits(rows));
+  for (auto& byte : values_of<std::uint8_t>(result).first(count)) {
+    byte = static_cast<std::uint8_t>(byte & *other_bytes++);
+  }
+  return result;
+}
+
 cudf::size_type count_nulls(bit_range const& range)
 {
   auto const* bits = static_cast<std::uint8_t const*>(range.bits);

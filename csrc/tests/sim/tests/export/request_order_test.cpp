@@ -86,6 +86,28 @@ TEST_F(request_order, event_follows_bytes_among_zeros)
   }
 }
 
+TEST_F(request_order, nulls_below_nulls_contradict_no_request)
+{
+  auto const values = rows{value{}, {rows{value{}}}, {rows{{rows{number(1)}}}}};
+  auto const type   = struct_of({struct_of({flat("int32")})});
+  auto wanted       = make_schema(type);
+  auto* const inner = wanted->children[0];
+
+  inner->children[0]->flags = 0;
+  for (auto seed = 0U; seed < seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto const source = std::shared_ptr{column(type, values, stream.get())};
+    auto const read   = [&] {
+      return read_behind(source->view(), source, wanted.get(), type, stream.get());
+    };
+    inner->flags = ARROW_FLAG_NULLABLE;
+    EXPECT_EQ(read(), values);
+    inner->flags = 0;
+    EXPECT_THROW((void)read(), std::invalid_argument);
+  }
+}
+
 TEST_F(request_order, views_asked_of_host_memory_are_not_made_of_a_devices)
 {
   auto const type   = flat("string");

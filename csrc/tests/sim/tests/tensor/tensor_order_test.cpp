@@ -211,6 +211,20 @@ TEST_F(tensor_order, copies_keep_whose_stream_and_resource_they_use)
   EXPECT_EQ(owner.use_count(), 1);
 }
 
+TEST_F(tensor_order, arrays_stay_the_callers_where_a_copy_would_be_elsewhere)
+{
+  auto const stream = lasting_stream{};
+  auto array        = to_arrow(integer_column(stream.get(), {1, 2}), stream.get()).to_arrow();
+  auto const copy   = [&](rmm::device_async_resource_ref resource) {
+    return to_tensor(
+      *integer_schema().get(), array.get(), copy_policy::always, nullptr, stream.get(), resource);
+  };
+  EXPECT_THROW((void)copy(far_pool_), cudf::data_type_error);
+  ASSERT_FALSE(array.is_released());
+  EXPECT_TRUE(copy(pool_).is_copy());
+  EXPECT_TRUE(array.is_released());
+}
+
 TEST_F(tensor_order, labels_and_flags_are_told)
 {
   auto const stream = lasting_stream{};
