@@ -13,6 +13,7 @@
 
 #include <cuda/stream>
 
+#include <cerrno>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -26,7 +27,12 @@ namespace cudf_arrow_bridge {
 /// An error that the producer of a stream reported: an `errno` code and a message.
 class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
  public:
-  stream_error(int code, std::string const& message) : std::runtime_error{message}, code_{code} {}
+  /// @param code The `errno` code; EIO takes the place of 0, which would mean success
+  /// @param message What happened
+  stream_error(int code, std::string const& message)
+    : std::runtime_error{message}, code_{code == 0 ? EIO : code}
+  {
+  }
 
   /// @return The `errno` code; never 0
   [[nodiscard]] int code() const noexcept { return code_; }

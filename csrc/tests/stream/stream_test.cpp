@@ -220,6 +220,7 @@ TEST(Streams, TurnExceptionsIntoCodes)
 {
   for (auto const position : {1, 2, 5}) {
     expect_failure(position, stream_error{ENOENT, "no such file"}, ENOENT, "no such file");
+    expect_failure(position, stream_error{0, "no code"}, EIO, "no code");
     expect_failure(position, std::bad_alloc{}, ENOMEM, std::bad_alloc{}.what());
     expect_failure(position, std::invalid_argument{"boom"}, EINVAL, "boom");
     expect_failure(position, std::runtime_error{"boom"}, EIO, "boom");
