@@ -127,7 +127,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   /**
    * @brief The schema of all batches.
    *
-   * @throws std::invalid_argument if there is neither a schema nor a batch
+   * @throws std::invalid_argument if the stream has no schema of its own, and either no batch or a
+   *   first batch without a schema
    * @throws ... what the source throws for the first batch
    */
   [[nodiscard]] shared_schema const& schema();
@@ -172,7 +173,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * It has no events, so its `get_next` waits for each batch.
    *
-   * @throws std::invalid_argument if the batches are in GPU memory
+   * @throws std::invalid_argument if the batches are in GPU memory; the stream is then still here
+   * @throws ... what `device_type` throws; the stream is then still here
    */
   [[nodiscard]] unique_array_stream to_arrow_host() &&;
 
