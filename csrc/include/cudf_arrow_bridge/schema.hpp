@@ -99,8 +99,9 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  * exported as without a request.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold; if the request contradicts the specification, exceeds the
- *   limits of imports, has another number of fields, or gives a field the name of another one
+ *   that the decimal's width cannot hold; if the request or an origin contradicts the
+ *   specification or exceeds the limits of imports; if the request has another number of fields, or
+ *   gives a field the name of another one
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read

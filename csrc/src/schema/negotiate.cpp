@@ -123,6 +123,7 @@ std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowS
 std::optional<chosen_type> decoded(cudf::column_view const& column,
                                    column_metadata const& metadata,
                                    ArrowSchema const& wanted,
+                                   schema_source source,
                                    column_path const& path)
 {
   auto const& keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
@@ -130,7 +131,7 @@ std::optional<chosen_type> decoded(cudf::column_view const& column,
       keys.type().id() == type_id::DICTIONARY32) {
     return std::nullopt;
   }
-  auto result = negotiate(keys, values_metadata(metadata), wanted, path);
+  auto result = negotiate(keys, values_metadata(metadata), wanted, source, path);
   if (result) {
     result->step.column = column.type();
     result->step.decode = true;
@@ -147,15 +148,12 @@ bool holds_indices(cudf::column_view const& column, export_step const& step)
   return keys <= max_keys(step.index);
 }
 
-parsed_type parse(ArrowSchema const& schema, column_path const& path)
+parsed_type parse(ArrowSchema const& schema, schema_source source, column_path const& path)
 {
-  if (schema.release == nullptr) {
-    fail_invalid(path, "a requested schema that was released already found");
-  }
   try {
     return parse_type(schema);
   } catch (std::invalid_argument const& error) {
-    fail_invalid(path, std::string{"a requested schema found of which holds: "} + error.what());
+    fail_invalid(path, in_schema(source, error));
   }
 }
 
@@ -232,12 +230,19 @@ chosen_type plain_type(cudf::column_view const& column,
   return result;
 }
 
+std::string in_schema(schema_source source, std::exception const& error)
+{
+  auto const* whose = source == schema_source::requested ? "requested" : "imported";
+  return std::string{"in the "} + whose + " schema: " + error.what();
+}
+
 std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_metadata const& metadata,
                                      ArrowSchema const& wanted,
+                                     schema_source source,
                                      column_path const& path)
 {
-  auto const type   = parse(wanted, path);
+  auto const type   = parse(wanted, source, path);
   auto const& row   = *type.row;
   auto const format = std::string_view{wanted.format};
   auto const id     = column.type().id();
@@ -249,7 +254,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   }
   if (row.on_export == crossing::unsupported) { return std::nullopt; }
   if (wanted.dictionary != nullptr) { return as_dictionary(column, wanted); }
-  if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, path); }
+  if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, source, path); }
 
   auto result = chosen_type{std::string{format}, plain_type(column, metadata, path).step};
   if (holds_decimals(column.type()) && holds_decimals(type.column)) {
@@ -284,7 +289,7 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                             has_children_of(origin, type_id::STRUCT, false) &&
                             origin.n_children != column.num_children();
   if (other_fields) { return std::nullopt; }
-  auto result = negotiate(column, metadata, origin, path);
+  auto result = negotiate(column, metadata, origin, schema_source::imported, path);
   if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
     return std::nullopt;
@@ -296,7 +301,7 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
 
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
 {
-  auto const format = std::string_view{schema.format == nullptr ? "" : schema.format};
+  auto const format = std::string_view{schema.format};
   if (parent == type_id::STRUCT) { return format == "+s"; }
   if (format == "+m") { return is_map; }
   return format.starts_with('+') && !format.starts_with("+s") && !format.starts_with("+u") &&
@@ -311,11 +316,6 @@ std::int64_t max_keys(cudf::type_id index)
 }
 
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index)
-{
-  if (schema == nullptr || index >= schema->n_children || schema->children == nullptr) {
-    return nullptr;
-  }
-  return schema->children[index];
-}
+{ return schema == nullptr || index >= schema->n_children ? nullptr : schema->children[index]; }
 
 }  // namespace cudf_arrow_bridge::detail

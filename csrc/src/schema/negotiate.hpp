@@ -13,6 +13,7 @@
 #include <cudf/column/column_view.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +53,15 @@ chosen_type plain_type(cudf::column_view const& column,
                        column_metadata const& metadata,
                        column_path const& path);
 
+/// Where a schema comes from that is not the column's own.
+enum class schema_source : std::int8_t {
+  requested,  ///< a consumer asks for it
+  imported    ///< the column was imported with it
+};
+
+/// @return The text of an error about a schema, with the schema that it is about
+std::string in_schema(schema_source source, std::exception const& error);
+
 /**
  * @brief The requested type, if a column can be exported as it.
  *
@@ -63,7 +73,8 @@ chosen_type plain_type(cudf::column_view const& column,
  *
  * @param column Column to export; no buffer is read
  * @param metadata The column's metadata (time zone, precision)
- * @param wanted The requested schema's level for this column
+ * @param wanted The requested schema's level for this column; has passed `check_structure`
+ * @param source Where `wanted` comes from, for errors
  * @param path Names the column in errors
  * @return Nothing if the column cannot be converted to that type. String and binary views are
  *   chosen here, but are made in host memory only.
@@ -71,6 +82,7 @@ chosen_type plain_type(cudf::column_view const& column,
 std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_metadata const& metadata,
                                      ArrowSchema const& wanted,
+                                     schema_source source,
                                      column_path const& path);
 
 /**
@@ -83,7 +95,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
  *
  * @param column Column to export; no buffer is read
  * @param metadata The column's metadata (time zone, precision)
- * @param origin The imported schema's level for this column
+ * @param origin The imported schema's level for this column; has passed `check_structure`
  * @param exact Whether this level is part of the storage of an extension type
  * @param path Names the column in errors
  * @return Nothing if the column must be exported as another type

@@ -111,8 +111,9 @@ class schema_builder {
       if (origin) { own = std::move(*origin); }
     }
     if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
-    auto wanted = without_views_on_device(negotiate(column, metadata, *asked.wanted, path), column);
-    agreed.met  = wanted.has_value();
+    auto wanted = without_views_on_device(
+      negotiate(column, metadata, *asked.wanted, schema_source::requested, path), column);
+    agreed.met = wanted.has_value();
     if (!wanted) { return {std::move(own), agreed}; }
     agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
                      wanted->step.index != own.step.index;
