@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <string_view>
 
 namespace cudf_arrow_bridge::detail {
@@ -140,11 +141,14 @@ std::optional<chosen_type> decoded(cudf::column_view const& column,
   return result;
 }
 
-/// Whether the original index type still fits: the dictionary may have more keys since its import.
+/// Whether the original index type has room for all keys: a dictionary may have more since its
+/// import, and plain values that would be encoded may have as many as a column has rows.
 bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
-  if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
-  auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index).size();
+  if (step.index == type_id::EMPTY) { return true; }
+  auto const keys = column.type().id() == type_id::DICTIONARY32
+                      ? child_of(column, cudf::dictionary_column_view::keys_column_index).size()
+                      : std::numeric_limits<cudf::size_type>::max();
   return keys <= max_keys(step.index);
 }
 

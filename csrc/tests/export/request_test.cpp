@@ -394,6 +394,23 @@ TEST(Origin, IsNotCalledARequest)
   EXPECT_TRUE(asked.starts_with("column 'a': in the requested schema: ")) << asked;
 }
 
+TEST(Origin, OfADictionaryIsRestoredWhereItsIndicesHoldAnyColumn)
+{
+  auto const type = flat("int32");
+  auto values     = rows{};
+  for (auto i = 0; i < 129; ++i) { values.push_back(number(i)); }
+  auto const column = make_column(type, values);
+  for (auto const* index : {"c", "S", "i", "L"}) {
+    auto origin = make_schema(dictionary_of(type));
+    check(ArrowSchemaSetFormat(origin.get(), index));
+    auto const result   = export_as(*column, {.origin = origin.get()}, nullptr);
+    auto const is_plain = result.schema->dictionary == nullptr;
+    EXPECT_EQ(is_plain, *index == 'c' || *index == 'S') << index;
+    EXPECT_STREQ(result.schema->format, is_plain ? "i" : index);
+    if (is_plain) { EXPECT_EQ(read_arrow(result.array->array, type), values); }
+  }
+}
+
 TEST(Origin, IsForgottenWhereTheTypeIsAnother)
 {
   auto const column   = make_column(flat("int32"), {number(1)});
