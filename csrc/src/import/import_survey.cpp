@@ -13,9 +13,6 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-bool has_child_by_offsets(array_layout layout)
-{ return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
-
 /// Whether all lists have the same length greater than 0, so that null rows are not empty.
 bool has_fixed_length(parsed_type const& type)
 {

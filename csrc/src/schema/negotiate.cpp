@@ -3,6 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "base/parsed_type.hpp"
+#include "base/structure.hpp"
 #include "schema/schema_structs.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
@@ -105,8 +106,7 @@ bool is_list_of(cudf::column_view const& column, array_layout layout, std::strin
   if (format == "+m") {
     return element.type().id() == type_id::STRUCT && element.num_children() == 2;
   }
-  auto const has_children = layout == array_layout::offsets32 || layout == array_layout::offsets64;
-  return has_children || element.type().id() == type_id::UINT8;
+  return has_child_by_offsets(layout) || element.type().id() == type_id::UINT8;
 }
 
 std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
@@ -308,8 +308,7 @@ bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_ma
   auto const format = std::string_view{schema.format};
   if (parent == type_id::STRUCT) { return format == "+s"; }
   if (format == "+m") { return is_map; }
-  return format.starts_with('+') && !format.starts_with("+s") && !format.starts_with("+u") &&
-         !format.starts_with("+r");
+  return is_list_format(format);
 }
 
 std::int64_t max_keys(cudf::type_id index)

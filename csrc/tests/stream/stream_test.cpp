@@ -473,6 +473,20 @@ TEST(StreamSchemas, AreCopiedWhole)
   EXPECT_THROW((void)copy_schema(released), std::invalid_argument);
 }
 
+TEST(StreamSchemas, OfMapsDifferInAnElement)
+{
+  auto const expected = make_schema(map_of(flat("int32"), flat("int32")));
+  auto const found    = make_schema(map_of(flat("int32"), flat("int64")));
+  auto message        = std::string{};
+  try {
+    check_same_schema(*expected.get(), *found.get());
+  } catch (std::invalid_argument const& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message,
+            "column '[].f1': the Arrow format 'l' found, 'i' expected by the stream's schema");
+}
+
 TEST(StreamSchemas, KeepMetadata)
 {
   auto const column = make_column(flat("int32"), {});
