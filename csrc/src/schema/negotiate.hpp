@@ -66,7 +66,7 @@ std::string in_schema(schema_source source, std::exception const& error);
  * @brief The requested type, if a column can be exported as it.
  *
  * Depends on types alone, so that all batches of a stream get the same one. Whether the values fit
- * is checked by the export.
+ * is checked by the export, and whether views can be made where the memory is by the caller.
  *
  * @throws std::invalid_argument for a schema that the specification does not allow, or a struct of
  *   another number of fields
@@ -88,8 +88,10 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
 /**
  * @brief The type that a column was imported from, if it can still be exported as it.
  *
- * The values are known to fit and are not checked. String and binary views are restored only where
- * an extension type requires them as its storage: the import has copied them to one buffer.
+ * The values are known to fit and are not checked, but for the number of a dictionary's keys: a
+ * type of indices is restored if it has room for them, and plain values become a dictionary again
+ * if it has room for those of any column. String and binary views are restored only where an
+ * extension type requires them as its storage: the import has copied them to one buffer.
  *
  * @throws std::invalid_argument for an origin that the specification does not allow
  *

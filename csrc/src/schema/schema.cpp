@@ -55,7 +55,7 @@ void check_origins(column_metadata const& metadata,
   }
 }
 
-/// A record batch is no array of another type than a struct.
+/// The schema of a record batch is a struct, with a field for each column.
 void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
 {
   if (requested == nullptr) { return; }
