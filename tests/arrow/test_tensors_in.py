@@ -388,7 +388,7 @@ INTERFACES = {
     "strides of parts of elements": ({"strides": (12,)}, ValueError, "multiples of 8"),
     "stream 0": ({"stream": 0}, ValueError, "ambiguous"),
     "no memory": ({"data": (0, False)}, ValueError, "without memory"),
-    "few strides": ({"strides": ()}, ValueError, "1 dimensions and 0 strides"),
+    "few strides": ({"strides": ()}, ValueError, "0 strides found, 1 expected"),
     "no dimensions": ({"shape": ()}, ValueError, "0 dimensions"),
     "negative": ({"shape": (-4,)}, ValueError, "-4 elements"),
 }

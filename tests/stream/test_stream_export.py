@@ -114,7 +114,7 @@ def test_no_batches_take_a_schema():
     found = pa.table(StreamOnly(stream))
     assert found.schema.equals(BATCH.schema)
     assert found.num_rows == 0
-    with pytest.raises(ValueError, match="no schema and no batch"):
+    with pytest.raises(ValueError, match="no batch found, at least one expected"):
         _ = bridge.to_arrow_device_stream([]).schema
 
 

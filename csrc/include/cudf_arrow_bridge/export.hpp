@@ -84,6 +84,8 @@ struct export_options {
  *
  * Cheap to copy: copies share one immutable tree. Each call of `to_arrow` makes another C struct
  * that shares the tree. The tree and the exported columns are freed with the last of these.
+ *
+ * All members but `is_released` and `reset` throw std::invalid_argument for an empty handle.
  */
 class CUDF_ARROW_BRIDGE_EXPORT device_array {
  public:
@@ -129,9 +131,22 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   [[nodiscard]] std::int64_t offset() const;       ///< `ArrowArray.offset`
   [[nodiscard]] std::int64_t num_children()
     const;  ///< Children, not counting a dictionary's values
-  [[nodiscard]] device_array child(std::int64_t index) const;  ///< A handle on one child
-  [[nodiscard]] bool has_dictionary() const;      ///< Whether there are dictionary values
-  [[nodiscard]] device_array dictionary() const;  ///< A handle on the dictionary's values
+
+  /**
+   * @brief A handle on one child.
+   *
+   * @throws std::out_of_range if there is no child of this index
+   */
+  [[nodiscard]] device_array child(std::int64_t index) const;
+
+  [[nodiscard]] bool has_dictionary() const;  ///< Whether there are dictionary values
+
+  /**
+   * @brief A handle on the dictionary's values.
+   *
+   * @throws std::invalid_argument if there are none
+   */
+  [[nodiscard]] device_array dictionary() const;
 
   /**
    * @brief The buffers of this array, without those of its children.

@@ -40,8 +40,9 @@ struct column_metadata {
   std::vector<column_metadata> children{};
 
   /// Schema that the column was imported with, or null. The column is exported with the same Arrow
-  /// types where its libcudf type still allows it; its values are not checked for that. Only read
-  /// during the call.
+  /// types where its libcudf type still allows it; its values are not checked for that. Plain
+  /// values become a dictionary again only with indices of 32 or 64 bits, which hold any number of
+  /// values. Only read during the call.
   ArrowSchema const* origin{nullptr};
 };
 
@@ -92,15 +93,18 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
 /**
  * @brief The Arrow schema of a column.
  *
- * Depends only on types, metadata and the requested schema, not on data, nulls or sizes. A request
- * is met level by level where libcudf's type allows it: another offset width, views, binary, maps,
+ * Depends on types, metadata and the requested schema, not on values, nulls or the number of rows.
+ * Two facts about the column count as well: views are chosen in host memory only, and the index
+ * type that a dictionary was imported with is kept only if it has room for all keys. A request is
+ * met level by level where libcudf's type allows it: another offset width, views, binary, maps,
  * dates, times of day, dictionaries or their plain values, decimals of another width or precision.
  * Names, nullability and metadata are always taken from it. A type that cannot be converted is
  * exported as without a request.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold; if the request contradicts the specification, exceeds the
- *   limits of imports, has another number of fields, or gives a field the name of another one
+ *   that the decimal's width cannot hold; if the request or an origin contradicts the
+ *   specification or exceeds the limits of imports; if the request has another number of fields, or
+ *   gives a field the name of another one
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read

@@ -13,6 +13,7 @@
 
 #include <cuda/stream>
 
+#include <cerrno>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -26,7 +27,12 @@ namespace cudf_arrow_bridge {
 /// An error that the producer of a stream reported: an `errno` code and a message.
 class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
  public:
-  stream_error(int code, std::string const& message) : std::runtime_error{message}, code_{code} {}
+  /// @param code The `errno` code; EIO takes the place of 0, which would mean success
+  /// @param message What happened
+  stream_error(int code, std::string const& message)
+    : std::runtime_error{message}, code_{code == 0 ? EIO : code}
+  {
+  }
 
   /// @return The `errno` code; never 0
   [[nodiscard]] int code() const noexcept { return code_; }
@@ -122,7 +128,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   /**
    * @brief The schema of all batches.
    *
-   * @throws std::invalid_argument if there is neither a schema nor a batch
+   * @throws std::invalid_argument if the stream has no schema of its own, and either no batch or a
+   *   first batch without a schema
    * @throws ... what the source throws for the first batch
    */
   [[nodiscard]] shared_schema const& schema();
@@ -167,7 +174,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * It has no events, so its `get_next` waits for each batch.
    *
-   * @throws std::invalid_argument if the batches are in GPU memory
+   * @throws std::invalid_argument if the batches are in GPU memory; the stream is then still here
+   * @throws ... what `device_type` throws; the stream is then still here
    */
   [[nodiscard]] unique_array_stream to_arrow_host() &&;
 

@@ -161,12 +161,13 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_tensor {
  * @throws std::invalid_argument for a tensor that contradicts the specification or itself, or does
  *   not have one or two dimensions
  *
- * @param tensor Tensor to describe; only read. If its major version is unknown, nothing but the
- *   version is read
+ * @param tensor Tensor to describe; only read
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT tensor_view view_dlpack(DLManagedTensor const* tensor);
 
 /// @copydoc view_dlpack(DLManagedTensor const*)
+///
+/// If the tensor's major version is unknown, nothing but the version is read.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT tensor_view
 view_dlpack(DLManagedTensorVersioned const* tensor);
 
@@ -209,9 +210,16 @@ from_tensor(tensor_view const& tensor,
 /**
  * @brief Imports a DLPack tensor whose producer has made `stream` wait.
  *
- * Takes ownership of the tensor, even if this throws: its deleter is called once.
+ * Takes ownership of the tensor, even if this throws: its deleter is called once. Adopts and
+ * gathers columns as `from_tensor` does.
  *
- * @copydetails from_tensor
+ * @throws ... what `view_dlpack` and `from_tensor` throw
+ *
+ * @param tensor Tensor to import
+ * @param policy Whether to copy
+ * @param stream Stream that the producer has made wait, and that copies run on; must outlive the
+ *   columns
+ * @param mr Resource for copies, and for adopted buffers that are resized later
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensorVersioned* tensor,

@@ -24,11 +24,11 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// One array of an exported tree: the contents of its C struct. Value-initialized, it is an empty
+/// One array of a tree: the contents of its C struct. Value-initialized, it is an empty
 /// array of Arrow's null type.
 struct array_node : tree_links {
   array_layout layout;
-  std::array<bool, 3> converted;  ///< for each buffer, whether the export made it
+  std::array<bool, 3> converted;  ///< for each buffer, whether it was converted
   std::uint32_t num_view_buffers;
   std::int64_t length;
   std::int64_t null_count;
@@ -50,7 +50,8 @@ struct array_node : tree_links {
   { return layout == array_layout::views ? view_buffers[index] : buffers[index]; }
 };
 
-/// An exported column or table: immutable once built, shared by all C structs made from it.
+/// A column, table or tensor in Arrow's layout, exported, copied or viewed: immutable once built,
+/// shared by all C structs made from it.
 struct array_tree {
   node_list<array_node> nodes;  ///< the root is node 0
   memory_location location;
@@ -72,9 +73,9 @@ struct array_tree {
   /// Gives a node of the views layout `count` buffers, all null.
   void add_view_buffers(array_node& node, std::size_t count);
 
-  /// Makes the public handle on one node of `tree`.
-  static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
-  { return {std::move(tree), node}; }
+  /// Makes the public handle on the root of `tree`.
+  static device_array handle(std::shared_ptr<array_tree const> tree) noexcept
+  { return {std::move(tree), 0}; }
 
   /// Builds a C struct for `node` and its descendants.
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,

@@ -53,6 +53,10 @@ constexpr bool has_offsets(array_layout layout) noexcept
   }
 }
 
+/// @return Whether a layout has ascending offsets into a child, not into bytes
+constexpr bool has_child_by_offsets(array_layout layout) noexcept
+{ return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
+
 /// @return Bytes of one offset of a layout that has offsets
 constexpr std::int64_t offset_width(array_layout layout) noexcept
 {

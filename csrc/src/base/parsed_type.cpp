@@ -107,15 +107,6 @@ parsed_type parse_type(ArrowSchema const& schema)
           view.layout.child_size_elements};
 }
 
-char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child)
-{
-  switch (layout) {
-    case array_layout::validity:
-    case array_layout::runs: return schema.children[child]->name;
-    default: return "[]";
-  }
-}
-
 cudf::type_id index_type(ArrowSchema const& schema)
 { return find_type_of_format(schema.format)->column; }
 

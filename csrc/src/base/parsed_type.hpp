@@ -53,9 +53,6 @@ inline std::int64_t bits_of(cudf::data_type type)
  */
 parsed_type parse_type(ArrowSchema const& schema);
 
-/// @return The name of a child in error messages: the field's name, or "[]" for a list's element
-char const* name_of_child(ArrowSchema const& schema, array_layout layout, std::int64_t child);
-
 /// @return The type of a dictionary's indices, from the format string of the dictionary's schema
 cudf::type_id index_type(ArrowSchema const& schema);
 

@@ -10,13 +10,6 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// @return Whether a format string is that of a list or map, whose child is called "[]" in messages
-bool is_list_format(std::string_view format)
-{
-  return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' &&
-         format[1] != 'r';
-}
-
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
   if (schema.format == nullptr) { fail_invalid(path, "a schema without a format string found"); }
@@ -85,7 +78,6 @@ class structure_checker {
     }
     // Checked before reading the first pointer: `n_children` may exceed what was allocated.
     if (schema.n_children > levels_left_) { fail_too_many(path); }
-    auto const is_list = is_list_format(schema.format);
     for (std::int64_t i = 0; i < schema.n_children; ++i) {
       auto const* child_schema = schema.children[i];
       if (child_schema == nullptr) {
@@ -93,7 +85,7 @@ class structure_checker {
       }
       // The name of a released schema is freed, so the error names the parent.
       if (child_schema->release == nullptr) { fail_released(path); }
-      auto const child_path = column_path{path, is_list ? "[]" : child_schema->name};
+      auto const child_path = column_path{path, name_of_child(schema, i)};
       auto const* child     = array == nullptr ? nullptr : array->children[i];
       if (array != nullptr && child == nullptr) { fail_invalid(child_path, "a null child found"); }
       check(child_schema, child, child_path, depth + 1);
@@ -104,6 +96,15 @@ class structure_checker {
 };
 
 }  // namespace
+
+bool is_list_format(std::string_view format)
+{
+  return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' &&
+         format[1] != 'r';
+}
+
+char const* name_of_child(ArrowSchema const& schema, std::int64_t child)
+{ return is_list_format(schema.format) ? "[]" : schema.children[child]->name; }
 
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 {

@@ -6,6 +6,7 @@
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -15,6 +16,13 @@ constexpr int max_depth = 64;
 /// Greatest number of levels in all. A producer may point to one struct from several parents, so n
 /// structs can make a tree of 2^n levels.
 constexpr std::int64_t max_levels = std::int64_t{1} << 20;
+
+/// @return Whether a format string is that of a list or a map
+bool is_list_format(std::string_view format);
+
+/// @return The name of a child in error messages: that of a field, null if it has none, or "[]" for
+/// the element of a list or a map
+char const* name_of_child(ArrowSchema const& schema, std::int64_t child);
 
 /**
  * @brief Checks that a schema, and an array with it, can be traversed.

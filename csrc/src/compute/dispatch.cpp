@@ -3,6 +3,7 @@
 /// The one place that chooses between the CPU and the GPU, by `execution::host`.
 #include "compute/buffers.hpp"
 #include "compute/cast.hpp"
+#include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/device/cast.hpp"
 #include "compute/dictionary.hpp"
@@ -18,6 +19,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace cudf_arrow_bridge::detail {
@@ -54,14 +56,18 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                execution const& exec)
 {
-  return exec.host ? host::cast_values(values, size, from, to, exec)
-                   : device::cast_values(values, size, from, to, exec);
+  if (exec.host) { return host::cast_values(values, size, from, to, exec); }
+  auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
+  auto const aligned = aligned_bytes{values, size * width, width, exec};
+  return device::cast_values(aligned.data(), size, from, to, exec);
 }
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
-  return exec.host ? host::widen_halves(halves, size, exec)
-                   : device::widen_halves(halves, size, exec);
+  if (exec.host) { return host::widen_halves(halves, size, exec); }
+  constexpr auto width = std::int64_t{sizeof(std::uint16_t)};
+  auto const aligned   = aligned_bytes{halves, size * width, width, exec};
+  return device::widen_halves(aligned.data(), size, exec);
 }
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec)

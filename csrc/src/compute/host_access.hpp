@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 
 namespace cudf_arrow_bridge::detail::host {
 
@@ -33,6 +34,27 @@ inline std::int64_t read_integer(void const* source, std::int64_t width)
     case 4: return load<std::int32_t>(source, 0);
     default: return load<std::int64_t>(source, 0);
   }
+}
+
+/**
+ * @brief Reads an index of a dictionary, zero-extended if its type is unsigned.
+ *
+ * A uint64 index above the int64 range reads as negative, and is out of bounds anyway.
+ *
+ * @param fail Throws the error of an index that is out of bounds; called with its text
+ */
+template <typename Fail>
+std::int64_t read_index(
+  void const* source, std::int64_t width, bool is_unsigned, std::int64_t num_keys, Fail const& fail)
+{
+  auto const low_bytes =
+    is_unsigned && width < 8 ? (std::int64_t{1} << (8 * width)) - 1 : std::int64_t{-1};
+  auto const index = read_integer(source, width) & low_bytes;
+  if (index < 0 || index >= num_keys) {
+    fail("index " + std::to_string(index) + " found, of " + std::to_string(num_keys) +
+         " dictionary values");
+  }
+  return index;
 }
 
 inline bool bit_at(void const* bits, std::int64_t index)

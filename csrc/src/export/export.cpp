@@ -28,13 +28,14 @@ memory_location location_of(std::span<cudf::column_view const> columns)
   return finder.result();
 }
 
-/// The device that alone can have made what is in some memory; pinned and managed memory may be the
-/// work of any device, so there it is the current one whose streams are meant.
+/// The device to make current. Pinned and managed memory is not tied to one, so the current device
+/// stays.
 memory_location device_of(memory_location const& location)
 { return location.device_type == ARROW_DEVICE_CUDA ? location : memory_location{}; }
 
-/// The current device's resource, which is what callers pass who have no other in mind, stands for
-/// that of the memory's device: converted buffers are to be where the others are.
+/// The resource for converted buffers, which belong on the memory's device. Callers without a
+/// choice of their own pass the current device's resource, so that of the memory's device takes its
+/// place.
 rmm::device_async_resource_ref resource_on_device(memory_location const& location,
                                                   rmm::device_async_resource_ref mr)
 {
@@ -60,8 +61,8 @@ bool shares_pageable_memory()
   return false;
 }
 
-/// Where all buffers can be said to be: what was converted may be where only the device reaches it,
-/// which reaches pinned and managed sources, too.
+/// Device type to report: CUDA if a converted buffer is plain device memory; CUDA kernels can also
+/// read pinned and managed sources.
 memory_location location_of_all(array_tree const& tree)
 {
   for (std::size_t index = 0; index < tree.nodes.size(); ++index) {

@@ -93,7 +93,7 @@ mask_range find_mask(import_level const& level, import_facts const& facts, execu
   auto const& [types, array, rows, path] = level;
   auto const nulls                       = [&]() -> cudf::size_type {
     if (auto const stated = stated_null_count(array, rows)) { return *stated; }
-    auto const* known = facts.find(array, rows);
+    auto const* known = facts.find(types, rows);
     return known != nullptr ? known->null_count
                             : count_nulls({array.buffers[0], rows.begin, rows.size}, exec);
   }();
@@ -114,7 +114,7 @@ mask_buffer import_mask(column_importer const& importer,
                         import_level const& level,
                         import_facts const& facts)
 {
-  auto const* known = facts.find(level.array, level.rows);
+  auto const* known = facts.find(level.types, level.rows);
   if (known != nullptr && known->mask) { return {std::move(*known->mask), known->null_count}; }
   auto const& exec  = importer.exec();
   auto const source = find_mask(level, facts, exec);
@@ -329,7 +329,7 @@ std::optional<borrowed_column> borrow_rows(import_level const& level,
                 : borrow_values(level, exec, result))) {
     return {};
   }
-  auto const* known = facts.find(array, rows);
+  auto const* known = facts.find(types, rows);
   auto const clean  = known != nullptr && known->is_clean;
   if (sanitize && strings && !clean && needs_emptying(storage_of(result), exec)) { return {}; }
   return result;

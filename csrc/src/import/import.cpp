@@ -179,7 +179,7 @@ void find_facts_of_fields(detail::parsed_tree const& types,
     survey.add(planned.types, planned.array, planned.rows);
   }
   plan.facts = survey.run();
-  check_no_null_rows(plan.facts.find(plan.source.root)->null_count, call.path);
+  check_no_null_rows(plan.facts.find(types)->null_count, call.path);
 }
 
 /// Makes a table from a validated array.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
-
-#include <cudf_arrow_bridge/arrow_abi.hpp>
 
 #include <cudf/types.hpp>
 
@@ -49,30 +48,31 @@ struct level_facts {
   std::shared_ptr<rmm::device_buffer> mask{};
 };
 
-/// Facts about the arrays of a producer's struct, collected before columns are made.
+/// Facts about the arrays of a producer's struct, collected before columns are made. They are found
+/// by the level's types, as several parents may point to one array and have other nulls.
 class import_facts {
  public:
-  void set(ArrowArray const& array, level_facts const& facts)
-  { facts_.insert_or_assign(&array, facts); }
+  void set(parsed_tree const& level, level_facts const& facts)
+  { facts_.insert_or_assign(&level, facts); }
 
-  void forget(ArrowArray const& array) { facts_.erase(&array); }
+  void forget(parsed_tree const& level) { facts_.erase(&level); }
 
   /// @return Null if nothing is known of this very range of rows
-  [[nodiscard]] level_facts const* find(ArrowArray const& array, row_range const& rows) const
+  [[nodiscard]] level_facts const* find(parsed_tree const& level, row_range const& rows) const
   {
-    auto const entry = facts_.find(&array);
+    auto const entry = facts_.find(&level);
     return entry != facts_.end() && entry->second.rows == rows ? &entry->second : nullptr;
   }
 
   /// @return The facts of whichever rows were surveyed; null if none were
-  [[nodiscard]] level_facts const* find(ArrowArray const& array) const
+  [[nodiscard]] level_facts const* find(parsed_tree const& level) const
   {
-    auto const entry = facts_.find(&array);
+    auto const entry = facts_.find(&level);
     return entry != facts_.end() ? &entry->second : nullptr;
   }
 
  private:
-  std::unordered_map<ArrowArray const*, level_facts> facts_;
+  std::unordered_map<parsed_tree const*, level_facts> facts_;
 };
 
 }  // namespace cudf_arrow_bridge::detail

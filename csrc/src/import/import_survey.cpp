@@ -13,9 +13,6 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-bool has_child_by_offsets(array_layout layout)
-{ return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
-
 /// Whether all lists have the same length greater than 0, so that null rows are not empty.
 bool has_fixed_length(parsed_type const& type)
 {
@@ -44,12 +41,13 @@ import_survey::import_survey(bool sanitize, execution const& exec)
 {
 }
 
-std::optional<cudf::size_type> import_survey::known_null_count(ArrowArray const& array,
+std::optional<cudf::size_type> import_survey::known_null_count(parsed_tree const& types,
+                                                               ArrowArray const& array,
                                                                row_range const& rows) const
 {
   if (auto const stated = stated_null_count(array, rows)) { return stated; }
   // An earlier answer was for a range that includes these rows, so 0 holds for them too.
-  auto const* known = facts_.find(array);
+  auto const* known = facts_.find(types);
   if (known != nullptr && known->null_count == 0) { return 0; }
   return {};
 }
@@ -58,7 +56,7 @@ void import_survey::add_null_count(parsed_tree const& types, ArrowArray const& a
 {
   auto& asked =
     questions_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
-  if (!known_null_count(array, asked.rows)) {
+  if (!known_null_count(types, array, asked.rows)) {
     asked.nulls = count({array.buffers[0], asked.rows.begin, asked.rows.size});
   }
 }
@@ -71,14 +69,14 @@ void import_survey::visit(parsed_tree const& types,
   // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
   // surveyed in the next round, when the offsets tell which of them are.
   constexpr auto most = std::numeric_limits<cudf::size_type>::max();
-  if (rows.storage_size() >= most || facts_.find(array, rows) != nullptr) { return; }
+  if (rows.storage_size() >= most || facts_.find(types, rows) != nullptr) { return; }
   auto const& type = types.type;
   auto asked       = question{types, array, rows};
   if (rows.storage_size() == 0 || type.layout == array_layout::null) {
     questions_.push_back(asked);
     return;
   }
-  if (!known_null_count(array, rows)) {
+  if (!known_null_count(types, array, rows)) {
     asked.nulls = count({array.buffers[0], rows.begin, rows.size});
   }
   auto const mask = sanitize_ ? combine_masks(asked, parent_mask) : std::nullopt;
@@ -126,7 +124,7 @@ std::optional<bit_range> import_survey::combine_masks(question& asked,
                                                       std::optional<bit_range> const& parent_mask)
 {
   auto const& rows = asked.rows;
-  if (known_null_count(asked.array, rows) == 0) {
+  if (known_null_count(asked.types, asked.array, rows) == 0) {
     // Without nulls of its own, it takes over the nulls of the struct above.
     if (parent_mask) { asked.combined_nulls = count(asked.combined_mask = *parent_mask); }
     return parent_mask;
@@ -144,7 +142,7 @@ import_facts import_survey::run()
   while (!questions_.empty()) {
     read();
     auto const answered = std::exchange(questions_, {});
-    for (auto const& one : answered) { facts_.set(one.array, answer_to(one)); }
+    for (auto const& one : answered) { facts_.set(one.types, answer_to(one)); }
     reads_ = std::make_unique<device::read_batch>(exec_.stream);
     ranges_.clear();
     temporaries_.clear();
@@ -167,7 +165,7 @@ void import_survey::read()
 
 level_facts import_survey::answer_to(question const& asked) const
 {
-  auto const stated = known_null_count(asked.array, asked.rows).value_or(0);
+  auto const stated = known_null_count(asked.types, asked.array, asked.rows).value_or(0);
   auto const nulls  = asked.nulls ? counts_[*asked.nulls] : stated;
   auto result       = level_facts{asked.rows, nulls, {}};
   if (asked.ends) {
@@ -185,14 +183,14 @@ level_facts import_survey::answer_to(question const& asked) const
 void import_survey::ask_again_below(question const& answered)
 {
   auto const& types = answered.types;
-  auto const* known = facts_.find(answered.array, answered.rows);
+  auto const* known = facts_.find(types, answered.rows);
   if (!has_child_by_offsets(types.type.layout) || known == nullptr || !known->ends) { return; }
   auto const& elements = *answered.array.children[0];
   auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
-  if (facts_.find(elements, referred) != nullptr) { return; }
+  if (facts_.find(types.children[0], referred) != nullptr) { return; }
   visit(types.children[0], elements, referred, {});
   // The answer for all elements is replaced by the coming one for those referred to.
-  facts_.forget(elements);
+  facts_.forget(types.children[0]);
 }
 
 std::size_t import_survey::count(bit_range const& range)
@@ -220,7 +218,7 @@ bool is_clean(parsed_tree const& types,
               import_facts const& facts)
 {
   auto const& type  = types.type;
-  auto const* known = facts.find(array, rows);
+  auto const* known = facts.find(types, rows);
   if (known == nullptr || !known->is_clean) { return false; }
   if (rows.storage_size() == 0) { return true; }
   if (array.dictionary != nullptr) {

@@ -64,7 +64,7 @@ class import_survey {
   };
 
   /// Adds the questions about a level and all below.
-  /// @param above Mask combined from the structs above, if any of them has nulls
+  /// @param parent_mask Mask combined from the structs above, if any of them has nulls
   void visit(parsed_tree const& types,
              ArrowArray const& array,
              row_range const& rows,
@@ -77,7 +77,8 @@ class import_survey {
   void ask_again_below(question const& answered);
 
   /// The null count stated by the producer or known from an earlier answer.
-  [[nodiscard]] std::optional<cudf::size_type> known_null_count(ArrowArray const& array,
+  [[nodiscard]] std::optional<cudf::size_type> known_null_count(parsed_tree const& types,
+                                                                ArrowArray const& array,
                                                                 row_range const& rows) const;
 
   /// Enqueues a count of nulls. @return Its index in `counts_`

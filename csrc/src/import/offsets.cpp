@@ -38,7 +38,7 @@ offset_ends find_ends(import_level const& level, import_facts const& facts, exec
 {
   auto const size = level.rows.storage_size();
   if (size == 0) { return {}; }
-  auto const* known = facts.find(level.array, level.rows);
+  auto const* known = facts.find(level.types, level.rows);
   auto const ends =
     known != nullptr && known->ends
       ? *known->ends

@@ -3,6 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "base/parsed_type.hpp"
+#include "base/structure.hpp"
 #include "schema/schema_structs.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <string_view>
 
 namespace cudf_arrow_bridge::detail {
@@ -104,8 +106,7 @@ bool is_list_of(cudf::column_view const& column, array_layout layout, std::strin
   if (format == "+m") {
     return element.type().id() == type_id::STRUCT && element.num_children() == 2;
   }
-  auto const has_children = layout == array_layout::offsets32 || layout == array_layout::offsets64;
-  return has_children || element.type().id() == type_id::UINT8;
+  return has_child_by_offsets(layout) || element.type().id() == type_id::UINT8;
 }
 
 std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
@@ -123,6 +124,7 @@ std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowS
 std::optional<chosen_type> decoded(cudf::column_view const& column,
                                    column_metadata const& metadata,
                                    ArrowSchema const& wanted,
+                                   schema_source source,
                                    column_path const& path)
 {
   auto const& keys = child_of(column, cudf::dictionary_column_view::keys_column_index, path);
@@ -130,7 +132,7 @@ std::optional<chosen_type> decoded(cudf::column_view const& column,
       keys.type().id() == type_id::DICTIONARY32) {
     return std::nullopt;
   }
-  auto result = negotiate(keys, values_metadata(metadata), wanted, path);
+  auto result = negotiate(keys, values_metadata(metadata), wanted, source, path);
   if (result) {
     result->step.column = column.type();
     result->step.decode = true;
@@ -139,23 +141,23 @@ std::optional<chosen_type> decoded(cudf::column_view const& column,
   return result;
 }
 
-/// Whether the original index type still fits: the dictionary may have more keys since its import.
+/// Whether the original index type has room for all keys: a dictionary may have more since its
+/// import, and plain values that would be encoded may have as many as a column has rows.
 bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
-  if (column.type().id() != type_id::DICTIONARY32 || step.index == type_id::EMPTY) { return true; }
-  auto const keys = child_of(column, cudf::dictionary_column_view::keys_column_index).size();
+  if (step.index == type_id::EMPTY) { return true; }
+  auto const keys = column.type().id() == type_id::DICTIONARY32
+                      ? child_of(column, cudf::dictionary_column_view::keys_column_index).size()
+                      : std::numeric_limits<cudf::size_type>::max();
   return keys <= max_keys(step.index);
 }
 
-parsed_type parse(ArrowSchema const& schema, column_path const& path)
+parsed_type parse(ArrowSchema const& schema, schema_source source, column_path const& path)
 {
-  if (schema.release == nullptr) {
-    fail_invalid(path, "a requested schema that was released already found");
-  }
   try {
     return parse_type(schema);
   } catch (std::invalid_argument const& error) {
-    fail_invalid(path, std::string{"a requested schema found of which holds: "} + error.what());
+    fail_invalid(path, in_schema(source, error));
   }
 }
 
@@ -232,12 +234,19 @@ chosen_type plain_type(cudf::column_view const& column,
   return result;
 }
 
+std::string in_schema(schema_source source, std::exception const& error)
+{
+  auto const* whose = source == schema_source::requested ? "requested" : "imported";
+  return std::string{"in the "} + whose + " schema: " + error.what();
+}
+
 std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_metadata const& metadata,
                                      ArrowSchema const& wanted,
+                                     schema_source source,
                                      column_path const& path)
 {
-  auto const type   = parse(wanted, path);
+  auto const type   = parse(wanted, source, path);
   auto const& row   = *type.row;
   auto const format = std::string_view{wanted.format};
   auto const id     = column.type().id();
@@ -249,7 +258,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   }
   if (row.on_export == crossing::unsupported) { return std::nullopt; }
   if (wanted.dictionary != nullptr) { return as_dictionary(column, wanted); }
-  if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, path); }
+  if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, source, path); }
 
   auto result = chosen_type{std::string{format}, plain_type(column, metadata, path).step};
   if (holds_decimals(column.type()) && holds_decimals(type.column)) {
@@ -284,7 +293,7 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                             has_children_of(origin, type_id::STRUCT, false) &&
                             origin.n_children != column.num_children();
   if (other_fields) { return std::nullopt; }
-  auto result = negotiate(column, metadata, origin, path);
+  auto result = negotiate(column, metadata, origin, schema_source::imported, path);
   if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
     return std::nullopt;
@@ -296,11 +305,10 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
 
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
 {
-  auto const format = std::string_view{schema.format == nullptr ? "" : schema.format};
+  auto const format = std::string_view{schema.format};
   if (parent == type_id::STRUCT) { return format == "+s"; }
   if (format == "+m") { return is_map; }
-  return format.starts_with('+') && !format.starts_with("+s") && !format.starts_with("+u") &&
-         !format.starts_with("+r");
+  return is_list_format(format);
 }
 
 std::int64_t max_keys(cudf::type_id index)
@@ -311,11 +319,6 @@ std::int64_t max_keys(cudf::type_id index)
 }
 
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index)
-{
-  if (schema == nullptr || index >= schema->n_children || schema->children == nullptr) {
-    return nullptr;
-  }
-  return schema->children[index];
-}
+{ return schema == nullptr || index >= schema->n_children ? nullptr : schema->children[index]; }
 
 }  // namespace cudf_arrow_bridge::detail

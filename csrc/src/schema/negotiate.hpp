@@ -13,6 +13,7 @@
 #include <cudf/column/column_view.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,18 +53,28 @@ chosen_type plain_type(cudf::column_view const& column,
                        column_metadata const& metadata,
                        column_path const& path);
 
+/// Where a schema comes from that is not the column's own.
+enum class schema_source : std::int8_t {
+  requested,  ///< a consumer asks for it
+  imported    ///< the column was imported with it
+};
+
+/// @return The text of an error about a schema, with the schema that it is about
+std::string in_schema(schema_source source, std::exception const& error);
+
 /**
  * @brief The requested type, if a column can be exported as it.
  *
  * Depends on types alone, so that all batches of a stream get the same one. Whether the values fit
- * is checked by the export.
+ * is checked by the export, and whether views can be made where the memory is by the caller.
  *
  * @throws std::invalid_argument for a schema that the specification does not allow, or a struct of
  *   another number of fields
  *
  * @param column Column to export; no buffer is read
  * @param metadata The column's metadata (time zone, precision)
- * @param wanted The requested schema's level for this column
+ * @param wanted The requested schema's level for this column; has passed `check_structure`
+ * @param source Where `wanted` comes from, for errors
  * @param path Names the column in errors
  * @return Nothing if the column cannot be converted to that type. String and binary views are
  *   chosen here, but are made in host memory only.
@@ -71,19 +82,22 @@ chosen_type plain_type(cudf::column_view const& column,
 std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_metadata const& metadata,
                                      ArrowSchema const& wanted,
+                                     schema_source source,
                                      column_path const& path);
 
 /**
  * @brief The type that a column was imported from, if it can still be exported as it.
  *
- * The values are known to fit and are not checked. String and binary views are restored only where
- * an extension type requires them as its storage: the import has copied them to one buffer.
+ * The values are known to fit and are not checked, but for the number of a dictionary's keys: a
+ * type of indices is restored if it has room for them, and plain values become a dictionary again
+ * if it has room for those of any column. String and binary views are restored only where an
+ * extension type requires them as its storage: the import has copied them to one buffer.
  *
  * @throws std::invalid_argument for an origin that the specification does not allow
  *
  * @param column Column to export; no buffer is read
  * @param metadata The column's metadata (time zone, precision)
- * @param origin The imported schema's level for this column
+ * @param origin The imported schema's level for this column; has passed `check_structure`
  * @param exact Whether this level is part of the storage of an extension type
  * @param path Names the column in errors
  * @return Nothing if the column must be exported as another type

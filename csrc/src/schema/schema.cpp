@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
 #include "base/structure.hpp"
+#include "schema/negotiate.hpp"
 #include "schema/schema_builder.hpp"
 #include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,19 +18,44 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// Nothing in a request is followed before this has passed.
-void check_request(ArrowSchema const* requested)
+using detail::schema_source;
+
+/// Nothing in another's schema is followed before this has passed.
+void check_schema(ArrowSchema const& schema, schema_source source, column_path const& path)
 {
-  if (requested == nullptr) { return; }
   try {
-    detail::check_structure(*requested, nullptr, column_path{});
+    detail::check_structure(schema, nullptr, path);
   } catch (std::invalid_argument const& error) {
-    throw std::invalid_argument{std::string{"a requested schema found of which holds: "} +
-                                error.what()};
+    throw std::invalid_argument{detail::in_schema(source, error)};
   }
 }
 
-/// A record batch is no array of another type than a struct.
+void check_request(ArrowSchema const* requested)
+{
+  if (requested != nullptr) { check_schema(*requested, schema_source::requested, column_path{}); }
+}
+
+/// Checks the schemas that a column and its children were imported with. A child's is mostly part
+/// of its parent's, and then checked with it.
+/// @param checked The part of the parent's schema for this column; null: none
+void check_origins(column_metadata const& metadata,
+                   ArrowSchema const* checked,
+                   column_path const& path)
+{
+  auto const* origin = metadata.origin;
+  if (origin != nullptr && origin != checked) {
+    check_schema(*origin, schema_source::imported, path);
+  }
+  for (std::size_t i = 0; i < metadata.children.size(); ++i) {
+    auto const& child  = metadata.children[i];
+    auto const* values = origin == nullptr ? nullptr : origin->dictionary;
+    auto const* below =
+      values != nullptr ? values : detail::child_schema(origin, static_cast<std::int64_t>(i));
+    check_origins(child, below, column_path{path, child.name.c_str()});
+  }
+}
+
+/// The schema of a record batch is a struct, with a field for each column.
 void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
 {
   if (requested == nullptr) { return; }
@@ -59,6 +87,8 @@ shared_schema make_schema(cudf::column_view const& column,
 {
   detail::nvtx_range const range{__func__};
   check_request(requested);
+  auto const top = column_path{};
+  check_origins(metadata, nullptr, column_path{top, metadata.name.c_str()});
   return shared_schema{detail::build_column_schema(column, metadata, requested)};
 }
 
@@ -76,6 +106,10 @@ shared_schema make_schema(cudf::table_view const& table,
   }
   check_request(requested);
   check_table_request(table, requested);
+  auto const top = column_path{};
+  for (auto const& column : columns) {
+    check_origins(column, nullptr, column_path{top, column.name.c_str()});
+  }
   return shared_schema{detail::build_table_schema(views, columns, metadata, requested)};
 }
 

@@ -111,8 +111,9 @@ class schema_builder {
       if (origin) { own = std::move(*origin); }
     }
     if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
-    auto wanted = without_views_on_device(negotiate(column, metadata, *asked.wanted, path), column);
-    agreed.met  = wanted.has_value();
+    auto wanted = without_views_on_device(
+      negotiate(column, metadata, *asked.wanted, schema_source::requested, path), column);
+    agreed.met = wanted.has_value();
     if (!wanted) { return {std::move(own), agreed}; }
     agreed.changed = wanted->format != own.format || wanted->step.decode != own.step.decode ||
                      wanted->step.index != own.step.index;
@@ -155,7 +156,7 @@ class schema_builder {
     } else if (step.layout == array_layout::validity) {
       auto const below = asked.below(cudf::type_id::STRUCT);
       agreed &= fill_children(index, children, metadata.children, below, path);
-    } else if (has_offsets_alone(step.layout)) {
+    } else if (has_child_by_offsets(step.layout)) {
       auto const below = asked.below(cudf::type_id::LIST, type.format == "+m");
       agreed &= fill_children(index, children, metadata.children, below, path);
     }
@@ -176,9 +177,6 @@ class schema_builder {
     }
     return false;
   }
-
-  static bool has_offsets_alone(array_layout layout)
-  { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
 
   negotiation_result fill_dictionary(std::size_t index,
                                      cudf::column_view const& column,
@@ -219,7 +217,7 @@ class schema_builder {
     auto agreed                       = negotiation_result{};
     auto unnamed                      = column_metadata{};
     auto const& schema                = *tree_->nodes[parent].schema;
-    auto const in_list                = has_offsets_alone(tree_->nodes[parent].step.layout);
+    auto const in_list                = has_child_by_offsets(tree_->nodes[parent].step.layout);
     for (std::size_t i = 0; i < children.size(); ++i) {
       auto const known = i < metadata.size();
       auto* below      = schema.children[i];

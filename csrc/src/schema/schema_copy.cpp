@@ -27,15 +27,6 @@ std::string_view metadata_of(ArrowSchema const& schema)
   return {schema.metadata, static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata))};
 }
 
-/// Name of a child in the column path of an error; "[]" for list elements.
-char const* step_to(ArrowSchema const& parent, ArrowSchema const& child)
-{
-  auto const format = text(parent.format);
-  auto const is_list =
-    format == "+l" || format == "+L" || format.starts_with("+v") || format.starts_with("+w");
-  return is_list ? "[]" : child.name;
-}
-
 /// Sets missing names to "". The specification allows null, but some consumers reject it.
 void add_names(ArrowSchema& schema)
 {
@@ -73,7 +64,7 @@ class comparison {
   void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
   {
     check_same("the Arrow format", expected.format, found.format, path);
-    for (auto const* key : {"ARROW:extension:name", "ARROW:extension:metadata"}) {
+    for (auto const* key : detail::extension_keys) {
       check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
     }
     if (expected.n_children != found.n_children) {
@@ -83,8 +74,8 @@ class comparison {
                  path);
     }
     for (std::int64_t i = 0; i < expected.n_children; ++i) {
-      auto const& child = *expected.children[i];
-      check_field(child, *found.children[i], column_path{path, step_to(expected, child)});
+      auto const child_path = column_path{path, detail::name_of_child(expected, i)};
+      check_field(*expected.children[i], *found.children[i], child_path);
     }
     if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
       fail_invalid(path,

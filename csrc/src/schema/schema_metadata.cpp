@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nanoarrow_errors.hpp"
 #include "schema/requested_types.hpp"
+#include "schema/schema_structs.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 
@@ -43,7 +44,10 @@ key_value_metadata parse_metadata(char const* metadata)
 }
 
 bool is_extension(std::pair<std::string, std::string> const& entry)
-{ return entry.first == "ARROW:extension:name" || entry.first == "ARROW:extension:metadata"; }
+{
+  return std::find(extension_keys.begin(), extension_keys.end(), entry.first) !=
+         extension_keys.end();
+}
 
 void append_if(key_value_metadata& target, key_value_metadata const& source, bool extension)
 {

@@ -5,10 +5,14 @@
 
 #include <cudf/types.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 
 namespace cudf_arrow_bridge::detail {
+
+/// Keys of the metadata that make a field one of an extension type.
+inline constexpr std::array extension_keys{"ARROW:extension:name", "ARROW:extension:metadata"};
 
 /**
  * @brief Gives a level of a schema its type, and the children that go with it, by nanoarrow.
@@ -19,7 +23,7 @@ namespace cudf_arrow_bridge::detail {
  * @throws std::bad_alloc if memory runs out
  *
  * @param schema Initialized level that has no type yet, or the entries of a map
- * @param format Format string of a type that leaves
+ * @param format Format string of a type that exports have
  * @param num_children How many there will be
  */
 void set_type(ArrowSchema& schema, std::string const& format, std::int64_t num_children);

@@ -17,10 +17,10 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What must be true of the values that are not null, before they leave as a narrower type.
+/// What must be true of the values that are not null, before they are exported as a narrower type.
 enum class value_check : std::int8_t {
   none,         ///< the type alone makes sure, or an import has
-  whole_days,   ///< timestamps: no row is within a day
+  whole_days,   ///< timestamps: every value is at midnight
   time_of_day,  ///< durations: none is negative, or a day or longer
   digits        ///< decimals: no more digits than the precision
 };
@@ -46,7 +46,7 @@ struct export_step {
   bool trusted{true};  ///< lists of a fixed size are known to be of it
   null_rule nulls{null_rule::allowed};
   bool checks_below{false};     ///< whether values or nulls of a level below are checked
-  std::int64_t shared_bits{0};  ///< of a value, where values leave as they are, whatever they are
+  std::int64_t shared_bits{0};  ///< bits of a value if the buffer is shared without checks, else 0
 
   [[nodiscard]] bool forbids_nulls() const noexcept { return nulls != null_rule::allowed; }
 
@@ -70,7 +70,7 @@ struct schema_tree {
   std::vector<schema_node> nodes;  ///< the root first; none where it is a copy of anybody's schema
 };
 
-/// What the export may see of a schema that users cannot.
+/// What imports and exports see of a schema that users cannot.
 struct schema_access {
   /// The struct behind a handle that is not empty; it stays the handle's.
   static ArrowSchema const& struct_of(shared_schema const& schema)

@@ -19,7 +19,10 @@ shared_schema const& device_array_stream::schema()
 {
   if (schema_.is_empty()) { peek(); }
   if (schema_.is_empty()) {
-    throw std::invalid_argument{"no schema and no batch found, either expected in a stream"};
+    throw std::invalid_argument{
+      num_pulled_ == 0 ? "no batch found, at least one expected of a stream without a schema"
+                       : "a first batch without a schema found, one with a schema expected of a "
+                         "stream without its own"};
   }
   return schema_;
 }

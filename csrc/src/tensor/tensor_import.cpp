@@ -76,14 +76,25 @@ void check_addresses(void const* data, column_layout const& layout)
   }
 }
 
+void check_size(std::int64_t found, std::int64_t most, std::string const& what)
+{
+  if (found > most) {
+    throw std::overflow_error{"a tensor of " + std::to_string(found) + " " + what +
+                              " found, at most " + std::to_string(most) +
+                              " expected: import it in parts"};
+  }
+}
+
 column_layout layout_of(tensor_view const& tensor)
 {
   auto const ndim = tensor.shape.size();
-  if (ndim < 1 || ndim > 2 || tensor.strides.size() != ndim) {
-    throw std::invalid_argument{
-      "a tensor of " + std::to_string(ndim) + " dimensions and " +
-      std::to_string(tensor.strides.size()) +
-      " strides found, as many of both and 1 (a column) or 2 (a table) expected"};
+  if (ndim < 1 || ndim > 2) {
+    throw std::invalid_argument{"a tensor of " + std::to_string(ndim) +
+                                " dimensions found, 1 (a column) or 2 (a table) expected"};
+  }
+  if (tensor.strides.size() != ndim) {
+    throw std::invalid_argument{std::to_string(tensor.strides.size()) + " strides found, " +
+                                std::to_string(ndim) + " expected: one for each dimension"};
   }
   for (auto const extent : tensor.shape) {
     if (extent < 0) {
@@ -105,12 +116,8 @@ column_layout layout_of(tensor_view const& tensor)
                                       is_table ? tensor.strides[1] : 0,
                                       0,
                                       0};
-  if (layout.rows >= max_rows || layout.columns > max_columns) {
-    throw std::overflow_error{"a tensor of " + std::to_string(layout.rows) + " rows and " +
-                              std::to_string(layout.columns) + " columns found, at most " +
-                              std::to_string(max_rows - 1) + " and " + std::to_string(max_columns) +
-                              " expected: import it in parts"};
-  }
+  check_size(layout.rows, max_rows - 1, "rows");
+  check_size(layout.columns, max_columns, "columns");
   if (layout.is_empty()) { return layout; }
   if (tensor.data == nullptr) {
     throw std::invalid_argument{"a tensor with elements and without memory found"};

@@ -173,7 +173,7 @@ parsed_tree parse_level(ArrowSchema const& schema, column_path const& path)
   result.children.reserve(static_cast<std::size_t>(schema.n_children) +
                           (schema.dictionary == nullptr ? 0 : 1));
   for (std::int64_t i = 0; i < schema.n_children; ++i) {
-    auto const child_path = column_path{path, name_of_child(schema, result.type.layout, i)};
+    auto const child_path = column_path{path, name_of_child(schema, i)};
     result.children.push_back(parse_level(*schema.children[i], child_path));
   }
   if (result.type.layout == array_layout::runs) {
@@ -201,7 +201,7 @@ void check_tree(parsed_tree const& types,
 
   auto const child_rows = type.layout == array_layout::validity ? rows : 0;
   for (std::int64_t i = 0; i < array.n_children; ++i) {
-    auto const child_path = column_path{path, name_of_child(*types.schema, type.layout, i)};
+    auto const child_path = column_path{path, name_of_child(*types.schema, i)};
     auto const* child     = array.children[i];
     if (child == nullptr) { fail_invalid(child_path, "a null child found"); }
     check_tree(types.children[static_cast<std::size_t>(i)], *child, child_rows, child_path);
@@ -266,7 +266,7 @@ void check_level(parsed_tree const& types,
     check_level(types.children[static_cast<std::size_t>(i)],
                 child,
                 rows_of_child(type, array, rows, child),
-                column_path{path, name_of_child(*types.schema, type.layout, i)});
+                column_path{path, name_of_child(*types.schema, i)});
   }
 }
 

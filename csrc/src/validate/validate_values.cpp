@@ -62,10 +62,10 @@ class level_checker {
 
   /// The integer of `width` bytes for a row; for offsets, `row` may be one past the last row.
   [[nodiscard]] std::int64_t number(int buffer, std::int64_t row, std::int64_t width) const
-  {
-    return read_integer(
-      static_cast<std::byte const*>(array_.buffers[buffer]) + (rows_.begin + row) * width, width);
-  }
+  { return read_integer(address(buffer, row, width), width); }
+
+  [[nodiscard]] void const* address(int buffer, std::int64_t row, std::int64_t width) const
+  { return static_cast<std::byte const*>(array_.buffers[buffer]) + (rows_.begin + row) * width; }
 
   void check_null_count() const
   {
@@ -185,19 +185,15 @@ class level_checker {
 
   void check_indices() const
   {
-    auto const width     = types_.type.element_bits / 8;
-    auto const is_signed = index_type(*types_.schema) < cudf::type_id::UINT8;
-    auto const count     = array_.dictionary->length;
+    auto const width       = types_.type.element_bits / 8;
+    auto const is_unsigned = index_type(*types_.schema) >= cudf::type_id::UINT8;
+    auto const count       = array_.dictionary->length;
     for (std::int64_t row = 0; row < rows_.size; ++row) {
       if (is_null(row)) { continue; }
-      auto index = number(1, row, width);
-      // A uint64 index above the int64 range reads as negative here, and is out of bounds anyway.
-      if (!is_signed && width < 8) { index &= (std::int64_t{1} << (8 * width)) - 1; }
-      if (index < 0 || index >= count) {
-        fail_row(row,
-                 "index " + std::to_string(index) + " found, of " + std::to_string(count) +
-                   " dictionary values");
-      }
+      (void)host::read_index(
+        address(1, row, width), width, is_unsigned, count, [&](auto const& what) {
+          fail_row(row, what);
+        });
     }
   }
 
@@ -217,7 +213,7 @@ void check_values_of(parsed_tree const& types,
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_types = types.children[static_cast<std::size_t>(i)];
     auto const& child       = *array.children[i];
-    auto const child_path   = column_path{path, name_of_child(*types.schema, type.layout, i)};
+    auto const child_path   = column_path{path, name_of_child(*types.schema, i)};
     auto const child_rows   = rows_of_child(type, array, rows, child);
     check_values_of(child_types, child, child_rows, child_path);
   }

@@ -520,6 +520,78 @@ TEST(Origin, IsRestoredWithoutALookAtTheValues)
   EXPECT_THROW((void)export_as(*column, {}, origin.get()), std::invalid_argument);
 }
 
+/// @return Why a schema cannot be made of a column of a type
+std::string schema_error(shape const& type,
+                         column_metadata const& metadata,
+                         ArrowSchema const* requested = nullptr)
+{
+  auto const column = make_column(type, {});
+  try {
+    (void)cudf_arrow_bridge::make_schema(column->view(), metadata, requested);
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Origin, IsNotFollowedBeforeItIsChecked)
+{
+  auto origin      = ArrowSchema{};
+  origin.release   = [](ArrowSchema*) {};
+  auto const field = column_metadata{.name = "a", .origin = &origin};
+  auto const what  = std::string{"a schema without a format string found"};
+  EXPECT_EQ(schema_error(flat("int32"), field), "in the imported schema: column 'a': " + what);
+  auto const parent = column_metadata{.name = "s", .children = {field}};
+  EXPECT_EQ(schema_error(struct_of({flat("int32")}), parent),
+            "in the imported schema: column 's.a': " + what);
+
+  auto const column = make_column(flat("int32"), {});
+  EXPECT_THROW((void)cudf_arrow_bridge::make_schema(
+                 cudf::table_view{{column->view()}}, std::vector{field}, {}),
+               std::invalid_argument);
+}
+
+TEST(Origin, OfAStructIsCheckedWithItsFields)
+{
+  auto const type = struct_of({flat("int32")});
+  auto origin     = make_schema(type);
+  auto const meta = column_metadata{.name     = "s",
+                                    .children = {{.name = "a", .origin = origin->children[0]}},
+                                    .origin   = origin.get()};
+  EXPECT_EQ(schema_error(type, meta), "");
+  auto* const format          = origin->children[0]->format;
+  origin->children[0]->format = nullptr;
+  EXPECT_EQ(schema_error(type, meta),
+            "in the imported schema: column 's.f0': a schema without a format string found");
+  origin->children[0]->format = format;
+}
+
+TEST(Origin, IsNotCalledARequest)
+{
+  auto const unknown = schema_of("?");
+  auto const error   = schema_error(flat("int32"), {.name = "a", .origin = unknown.get()});
+  EXPECT_TRUE(error.starts_with("column 'a': in the imported schema: ")) << error;
+  auto const asked = schema_error(flat("int32"), {.name = "a"}, unknown.get());
+  EXPECT_TRUE(asked.starts_with("column 'a': in the requested schema: ")) << asked;
+}
+
+TEST(Origin, OfADictionaryIsRestoredWhereItsIndicesHoldAnyColumn)
+{
+  auto const type = flat("int32");
+  auto values     = rows{};
+  for (auto i = 0; i < 129; ++i) { values.push_back(number(i)); }
+  auto const column = make_column(type, values);
+  for (auto const* index : {"c", "S", "i", "L"}) {
+    auto origin = make_schema(dictionary_of(type));
+    check(ArrowSchemaSetFormat(origin.get(), index));
+    auto const result   = export_as(*column, {.origin = origin.get()}, nullptr);
+    auto const is_plain = result.schema->dictionary == nullptr;
+    EXPECT_EQ(is_plain, *index == 'c' || *index == 'S') << index;
+    EXPECT_STREQ(result.schema->format, is_plain ? "i" : index);
+    if (is_plain) { EXPECT_EQ(read_arrow(result.array->array, type), values); }
+  }
+}
+
 TEST(Origin, IsForgottenWhereTheTypeIsAnother)
 {
   auto const column   = make_column(flat("int32"), {number(1)});

@@ -200,11 +200,31 @@ TEST(Streams, EndAgainAndAgain)
   EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);
 }
 
+/// @return Why a stream has no schema
+std::string missing_schema(device_array_stream batches)
+{
+  try {
+    (void)batches.schema();
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Streams, WhoseFirstBatchHasNoSchemaNeedOne)
+{
+  auto batch   = sliced{flat("int32"), num_rows}.source->next();
+  batch.schema = {};
+  EXPECT_EQ(missing_schema(device_array_stream{single(std::move(batch))}),
+            "a first batch without a schema found, one with a schema expected of a stream "
+            "without its own");
+}
+
 TEST(Streams, WithoutBatchesNeedASchema)
 {
   auto const nothing = [] { return chain([] { return std::unique_ptr<batch_source>{}; }); };
-  auto batches       = device_array_stream{nothing()};
-  EXPECT_THROW((void)batches.schema(), std::invalid_argument);
+  EXPECT_EQ(missing_schema(device_array_stream{nothing()}),
+            "no batch found, at least one expected of a stream without a schema");
   auto const schema = sliced{flat("int32"), 1}.schema;
   auto stream       = device_array_stream{nothing(), schema}.to_arrow();
   auto received     = unique_schema{};
@@ -234,6 +254,7 @@ TEST(Streams, TurnExceptionsIntoCodes)
 {
   for (auto const position : {1, 2, 5}) {
     expect_failure(position, stream_error{ENOENT, "no such file"}, ENOENT, "no such file");
+    expect_failure(position, stream_error{0, "no code"}, EIO, "no code");
     expect_failure(position, std::bad_alloc{}, ENOMEM, std::bad_alloc{}.what());
     expect_failure(position, std::invalid_argument{"boom"}, EINVAL, "boom");
     expect_failure(position, std::runtime_error{"boom"}, EIO, "boom");
@@ -464,6 +485,20 @@ TEST(StreamSchemas, AreCopiedWhole)
   }
   auto const released = ArrowSchema{};
   EXPECT_THROW((void)copy_schema(released), std::invalid_argument);
+}
+
+TEST(StreamSchemas, OfMapsDifferInAnElement)
+{
+  auto const expected = make_schema(map_of(flat("int32"), flat("int32")));
+  auto const found    = make_schema(map_of(flat("int32"), flat("int64")));
+  auto message        = std::string{};
+  try {
+    check_same_schema(*expected.get(), *found.get());
+  } catch (std::invalid_argument const& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message,
+            "column '[].f1': the Arrow format 'l' found, 'i' expected by the stream's schema");
 }
 
 TEST(StreamSchemas, KeepMetadata)

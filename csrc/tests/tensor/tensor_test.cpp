@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::test {
@@ -113,6 +114,30 @@ TEST(tensor, strides_may_be_negative_or_nothing)
   EXPECT_EQ(values_of(import_tensor(backwards).table.view().column(0)), (numbers{3, 2, 1}));
   auto repeated = lent_tensor{{3}, {0}, {7}};
   EXPECT_EQ(values_of(import_tensor(repeated).table.view().column(0)), (numbers{7, 7, 7}));
+}
+
+/// @return Why a tensor of the CPU's integers is no column or table
+std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides)
+{
+  auto const tensor =
+    tensor_view{nullptr, {}, element_kind::integer, 16, std::move(shape), std::move(strides)};
+  try {
+    (void)from_tensor(tensor, {}, {}, copy_policy::if_needed, stream(), host_memory_resource());
+  } catch (std::exception const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(tensor, refusals_name_one_cause)
+{
+  EXPECT_EQ(refusal({1, 1, 1}, {1, 1}),
+            "a tensor of 3 dimensions found, 1 (a column) or 2 (a table) expected");
+  EXPECT_EQ(refusal({1, 1}, {1}), "1 strides found, 2 expected: one for each dimension");
+  EXPECT_EQ(refusal({2'147'483'647, 1 << 20}, {1, 1}),
+            "a tensor of 2147483647 rows found, at most 2147483646 expected: import it in parts");
+  EXPECT_EQ(refusal({1, 1 << 20}, {1, 1}),
+            "a tensor of 1048576 columns found, at most 1048575 expected: import it in parts");
 }
 
 TEST(tensor, no_more_columns_than_an_import_takes)

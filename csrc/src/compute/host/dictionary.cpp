@@ -33,22 +33,16 @@ std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
                                     row_mask const& mask,
                                     column_path const& path)
 {
-  auto const width = static_cast<std::int64_t>(cudf::size_of(indices.type()));
-  // `read_integer` sign-extends; for unsigned indices keep the low bytes only. A uint64 index above
-  // the int64 range reads as negative, and is out of bounds anyway.
-  auto const index_bits = cudf::is_unsigned(indices.type()) && width < 8
-                            ? (std::int64_t{1} << (8 * width)) - 1
-                            : std::int64_t{-1};
-  auto result           = std::vector<size_type>(static_cast<std::size_t>(rows.size), no_key);
+  auto const width       = static_cast<std::int64_t>(cudf::size_of(indices.type()));
+  auto const is_unsigned = cudf::is_unsigned(indices.type());
+  auto result            = std::vector<size_type>(static_cast<std::size_t>(rows.size), no_key);
   for (size_type row = 0; row < rows.size; ++row) {
     if (mask.bits != nullptr && !bit_at(mask.bits, rows.begin + row)) { continue; }
     auto const* address = indices.head<std::byte>() + (rows.begin + row) * width;
-    auto const index    = read_integer(address, width) & index_bits;
-    if (index < 0 || index >= num_keys) {
-      fail_invalid(path,
-                   "row " + std::to_string(row) + ": index " + std::to_string(index) +
-                     " found, of " + std::to_string(num_keys) + " dictionary values");
-    }
+    auto const index =
+      read_index(address, width, is_unsigned, num_keys, [&](std::string const& what) {
+        fail_invalid(path, "row " + std::to_string(row) + ": " + what);
+      });
     result[static_cast<std::size_t>(row)] = static_cast<size_type>(index);
   }
   return result;

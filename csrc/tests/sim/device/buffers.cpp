@@ -26,6 +26,14 @@ namespace {
 
 using sim::fill_later;
 
+/// A kernel that reads a misaligned value stops the whole device for good.
+void check_alignment(void const* values, std::size_t width)
+{
+  if (reinterpret_cast<std::uintptr_t>(values) % width != 0) {
+    throw std::invalid_argument{"a kernel reads values that are not aligned for their type"};
+  }
+}
+
 /// A value of an integer column, zero-extended.
 std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
 {
@@ -104,6 +112,7 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                execution const& exec)
 {
+  check_alignment(values, cudf::size_of(cudf::data_type{from}));
   if (to == cudf::type_id::BOOL8) {
     return fill_later(static_cast<std::size_t>(size), exec, [=](execution const& on_host) {
       auto result      = host::copy_bytes(values, size, on_host);
@@ -120,6 +129,7 @@ rmm::device_buffer cast_values(void const* values,
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
+  check_alignment(halves, sizeof(std::uint16_t));
   auto const bytes = static_cast<std::size_t>(size) * sizeof(float);
   return fill_later(bytes, exec, [=](execution const& on_host) {
     return host::widen_halves(halves, size, on_host);

@@ -86,6 +86,24 @@ TEST_F(conversions, libcudf_makes_zeros_and_ones_of_bytes)
                                       cudf::data_type{cudf::type_id::BOOL8}));
 }
 
+TEST_F(conversions, misaligned_values_are_copied_before_kernels_read_them)
+{
+  auto const stream  = lasting_stream{};
+  auto const source  = upload({0xFF, 1, 0x3C, 2, 0x40}, stream.get());
+  auto const* values = static_cast<std::byte const*>(source.data()) + 1;
+  auto const exec    = detail::execution{false, stream.get(), pool_};
+  auto const before  = sim::host_syncs_here();
+  auto const wide =
+    detail::cast_values(values, 2, cudf::type_id::UINT16, cudf::type_id::INT32, exec);
+  auto const floats = detail::widen_halves(values, 2, exec);
+  EXPECT_EQ(sim::host_syncs_here(), before);
+  synchronize(stream.get());
+  auto const* integers = static_cast<std::int32_t const*>(wide.data());
+  auto const* numbers  = static_cast<float const*>(floats.data());
+  EXPECT_EQ((std::vector{integers[0], integers[1]}), (std::vector{0x3C01, 0x4002}));
+  EXPECT_EQ((std::vector{numbers[0], numbers[1]}), (std::vector{1.0009765625F, 2.00390625F}));
+}
+
 TEST_F(conversions, integers_are_read_back)
 {
   auto const stream = lasting_stream{};

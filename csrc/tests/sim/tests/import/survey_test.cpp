@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -346,6 +347,59 @@ TEST_F(survey, offsets_that_contradict_themselves_are_refused_by_name)
     EXPECT_NE(message.find(what), std::string::npos) << message;
     settle();
     sim::deallocate(offsets);
+  }
+}
+
+TEST_F(survey, structs_that_share_a_child_have_their_own_nulls)
+{
+  auto const type   = struct_of({struct_of({flat("int32")}), struct_of({flat("int32")})});
+  auto const schema = make_schema(type);
+  auto expected     = rows{};
+  for (auto row = 0; row < 8; ++row) {
+    auto const present = value{rows{number(row)}};
+    expected.push_back({rows{row == 0 ? value{} : present, row >= 6 ? value{} : present}});
+  }
+  for (auto seed = 0U; seed < 10; ++seed) {
+    sim::reset(seed);
+    auto const stream  = lasting_stream{};
+    auto* const memory = static_cast<std::byte*>(sim::allocate(memory_kind::device, 0, 192));
+    sim::enqueue(stream.get(), [memory] {
+      memory[0]  = std::byte{0b1111'1110};
+      memory[64] = std::byte{0b0011'1111};
+      std::iota(reinterpret_cast<std::int32_t*>(memory + 128),
+                reinterpret_cast<std::int32_t*>(memory + 128) + 8,
+                0);
+    });
+    auto make = [](auto& buffers, std::span<ArrowArray*> children) {
+      auto array       = ArrowArray{};
+      array.length     = 8;
+      array.null_count = -1;
+      array.n_buffers  = std::ssize(buffers);
+      array.buffers    = buffers.data();
+      array.n_children = std::ssize(children);
+      array.children   = children.data();
+      array.release    = [](ArrowArray* self) { self->release = nullptr; };
+      return array;
+    };
+    auto of_values     = std::array<void const*, 2>{nullptr, memory + 128};
+    auto of_left       = std::array<void const*, 1>{memory};
+    auto of_right      = std::array<void const*, 1>{memory + 64};
+    auto of_top        = std::array<void const*, 1>{nullptr};
+    auto values        = make(of_values, {});
+    auto shared        = std::array{&values};
+    auto left          = make(of_left, shared);
+    auto right         = make(of_right, shared);
+    auto both          = std::array{&left, &right};
+    auto source        = ArrowDeviceArray{};
+    source.array       = make(of_top, both);
+    source.device_type = ARROW_DEVICE_CUDA;
+    auto imported      = import(&source, *schema.get(), stream.get());
+    auto const seen    = read_later(imported.view(), type, stream.get());
+    imported.storage.reset();
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, expected);
+    settle();
+    sim::deallocate(memory);
   }
 }
 
