@@ -102,8 +102,7 @@ std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> colu
   if (!may_be_dirty(column->view())) { return column; }
   if (needs_emptying(column->view(), exec)) {
     // The copy is sanitized at all levels.
-    auto result = exec.host ? host::empty_nulls(column->view(), exec)
-                            : device::empty_nulls(column->view(), exec);
+    auto result = empty_nulls(column->view(), exec);
     // The null count of the top level excludes rows before the first imported one.
     result->set_null_count(column->null_count());
     return result;
@@ -121,6 +120,9 @@ bool needs_emptying(cudf::column_view const& column, execution const& exec)
   if (exec.host) { return host::has_nonempty_nulls(column); }
   return !has_null_column(column) && device::has_nonempty_nulls(column, exec);
 }
+
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
+{ return exec.host ? host::empty_nulls(column, exec) : device::empty_nulls(column, exec); }
 
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, execution const& exec)
 {

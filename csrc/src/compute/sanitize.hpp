@@ -32,6 +32,9 @@ std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, exe
 /// Whether a string or list column has null rows that are not empty, so that `sanitize` copies it.
 bool needs_emptying(cudf::column_view const& column, execution const& exec);
 
+/// A copy of a string or list column in which null rows are empty.
+std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec);
+
 /// A mask and how many rows it says are null.
 struct counted_mask {
   rmm::device_buffer mask;
@@ -39,7 +42,6 @@ struct counted_mask {
 };
 
 // push_nulls: a child's mask with the nulls of its parent struct added; none if nothing changes.
-// empty_nulls: a copy of a string or list column in which null rows are empty.
 namespace host {
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,

@@ -153,7 +153,7 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
   if (step.check != value_check::none) {
     auto const decoded = made ? made->view() : column;
     auto const checked = made ? rows_of_converted(rows, decoded) : rows;
-    check_values(view_of(decoded, used_rows(checked), exec_), step, path, exec_);
+    check_values(rows_to_check(decoded, checked, exec_).view, step, path, exec_);
   }
   if (step.cast.id() == cudf::type_id::DICTIONARY32) {
     made = encode_dictionary(made ? made->view() : view_of(column, rows, exec_), exec_);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
 #include "compute/cast.hpp"
+#include "compute/sanitize.hpp"
 #include "export/array_builder.hpp"
+#include "export/export_checks.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
 #include <cudf/strings/strings_column_view.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -41,8 +44,14 @@ bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, ex
   auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
   auto const ends     = read_ends(
     offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), exec);
-  return count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first},
-                     exec) > 0;
+  auto const nulls =
+    count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first}, exec);
+  if (nulls == 0) { return false; }
+  // They may all be in lists that are null themselves, or below a null struct.
+  auto const checked = rows_to_check(column, rows, exec);
+  if (checked.view.null_count() == 0) { return true; }
+  auto const lists = empty_nulls(checked.view, exec);
+  return lists->child(cudf::lists_column_view::child_column_index).null_count() > 0;
 }
 
 byte_data bytes_of(cudf::column_view const& column,
@@ -188,12 +197,16 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
     set_converted(node, 1, zeros(rows.size * width, exec_));
     return;
   }
-  auto const view = view_of(column, used, exec_);
-  if (!step.trusted && !has_lists_of(view, size, exec_)) {
-    fail_invalid(path,
-                 "lists of other lengths found, " + std::to_string(width) +
-                   " bytes each expected by the requested schema");
+  auto checked = checked_rows{std::nullopt, view_of(column, used, exec_)};
+  if (!step.trusted && !has_lists_of(checked.view, size, exec_)) {
+    if (used.outer != nullptr) { checked = rows_to_check(column, used, exec_); }
+    if (used.outer == nullptr || !has_lists_of(checked.view, size, exec_)) {
+      fail_invalid(path,
+                   "lists of other lengths found, " + std::to_string(width) +
+                     " bytes each expected by the requested schema");
+    }
   }
+  auto const& view  = checked.view;
   auto const before = (used.begin - rows.begin) * width;
   if (view.null_count() == 0) {
     auto const first = offset_at(*bytes.offsets, used.begin, exec_) - before;

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/export_checks.hpp"
 
+#include "base/child_column.hpp"
 #include "compute/cast.hpp"
+
+#include <cudf/lists/lists_column_view.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/device_buffer.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -45,7 +52,45 @@ joined_mask join(outer_mask const& masks, execution const& exec)
   return result;
 }
 
+/// The rows of a LIST or fixed-width column with another mask, whose first bit is that of the first
+/// row: offset 0 is moved there.
+cudf::column_view with_mask(cudf::column_view const& column,
+                            column_rows const& rows,
+                            rmm::device_buffer const& mask,
+                            cudf::size_type null_count)
+{
+  auto const type  = column.type();
+  auto const size  = static_cast<cudf::size_type>(rows.size);
+  auto const* bits = static_cast<cudf::bitmask_type const*>(mask.data());
+  if (type.id() != cudf::type_id::LIST) {
+    auto const width = static_cast<std::int64_t>(cudf::size_of(type));
+    return {type, size, column.head<std::byte>() + rows.begin * width, bits, null_count};
+  }
+  auto const& all     = child_of(column, cudf::lists_column_view::offsets_column_index);
+  auto const* first   = all.begin<std::int32_t>() + rows.begin;
+  auto const offsets  = cudf::column_view{all.type(), size + 1, first, nullptr, 0};
+  auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
+  return {type, size, nullptr, bits, null_count, 0, {offsets, element}};
+}
+
 }  // namespace
+
+checked_rows rows_to_check(cudf::column_view const& column,
+                           column_rows const& rows,
+                           execution const& exec)
+{
+  auto const used = used_rows(rows);
+  if (used.outer == nullptr || used.size == 0) {
+    return {std::nullopt, view_of(column, used, exec)};
+  }
+  auto const no_nulls = column.null_mask() == nullptr || used.null_count == 0;
+  auto const own      = outer_mask{mask_of(column, used), used.outer};
+  auto joined         = join(no_nulls ? *used.outer : own, exec);
+  if (!joined.made) { joined.made = copy_bits(joined.range, exec); }
+  auto const null_count = count_nulls({joined.made->data(), 0, used.size}, exec);
+  auto const view       = with_mask(column, used, *joined.made, null_count);
+  return {std::move(joined.made), view};
+}
 
 void check_values(cudf::column_view const& column,
                   export_step const& step,

@@ -10,7 +10,31 @@
 
 #include <cudf/column/column_view.hpp>
 
+#include <rmm/device_buffer.hpp>
+
+#include <optional>
+
 namespace cudf_arrow_bridge::detail {
+
+/// The used rows of a column as checks are to see them: null as well where a struct around is.
+struct checked_rows {
+  std::optional<rmm::device_buffer> mask;  ///< made for the view, if there are such structs
+  cudf::column_view view;
+};
+
+/**
+ * @brief The used rows of a LIST or fixed-width column, for checks of their values: those below a
+ * null struct are unspecified.
+ *
+ * Counts nulls, for which it waits on a device.
+ *
+ * @param column Column to check
+ * @param rows Its rows
+ * @param exec Where the masks are
+ */
+checked_rows rows_to_check(cudf::column_view const& column,
+                           column_rows const& rows,
+                           execution const& exec);
 
 /**
  * @brief Checks that all values that are not null fit the requested type.

@@ -177,6 +177,13 @@ TEST(Requests, NullsAreRefusedWhereNoneAreWanted)
   EXPECT_EQ(export_as(with_mask, {}, wanted.get()).schema->flags, 0);
 }
 
+value bytes(int size, int first)
+{
+  auto items = rows{};
+  for (auto i = 0; i < size; ++i) { items.push_back(number(first + i)); }
+  return {items};
+}
+
 /// Rows that are null where `bits` has a 0.
 rows marks(std::string_view bits)
 {
@@ -325,6 +332,77 @@ TEST(NullsBelowNulls, ContradictNoRequestAtRandom)
   EXPECT_LT(exported, 2'000);
 }
 
+/// A value that contradicts a request, and one that does not.
+struct value_case {
+  shape held;
+  shape requested;
+  value right;
+  value wrong;
+};
+
+void PrintTo(value_case const& tested, std::ostream* out)
+{ *out << tested.held.name << " as " << tested.requested.format; }
+
+class ValuesBelowNulls : public ::testing::TestWithParam<value_case> {};
+
+TEST_P(ValuesBelowNulls, ContradictNoRequest)
+{
+  auto const& [held, requested, right, wrong] = GetParam();
+
+  constexpr auto size = 20;
+  auto const type     = struct_of({struct_of({requested})});
+  auto const wanted   = make_schema(type);
+  auto values         = rows(size, right);
+  values[4]           = value{};
+  values[5]           = wrong;
+  values[13]          = wrong;
+  auto expected       = rows{};
+  for (auto const& v : values) { expected.push_back({rows{{rows{v}}}}); }
+  expected[5]  = {rows{value{}}};
+  expected[13] = value{};
+
+  auto const read =
+    [&, &from = held](
+      std::string_view outer, std::string_view inner, cudf::size_type begin, cudf::size_type end) {
+      auto const column = struct_around(struct_around(make_column(from, values), inner), outer);
+      auto const result = export_as(slice(*column, begin, end), {}, wanted.get());
+      return read_arrow(result.array->array, type);
+    };
+  auto const all   = std::string(size, '1');
+  auto const outer = std::string{"11111111111110111111"};
+  auto const inner = std::string{"11111011111111111111"};
+  for (auto const& [begin, end] : {std::pair{0, size}, std::pair{3, size}, std::pair{9, 15}}) {
+    EXPECT_EQ(read(outer, inner, begin, end),
+              part(expected, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)))
+      << begin;
+    EXPECT_THROW((void)read(all, inner, begin, end), std::invalid_argument) << begin;
+  }
+  EXPECT_THROW((void)read(outer, all, 3, size), std::invalid_argument);
+}
+
+value null_byte() { return {rows{number(1), value{}, number(3)}}; }
+
+INSTANTIATE_TEST_SUITE_P(
+  Checks,
+  ValuesBelowNulls,
+  ::testing::Values(
+    value_case{flat("timestamp_ms"),
+               as(cudf::type_id::TIMESTAMP_MILLISECONDS, "date64", "tdm"),
+               number(86'400'000),
+               number(1)},
+    value_case{flat("duration_s"),
+               as(cudf::type_id::DURATION_SECONDS, "time32_s", "tts"),
+               number(1),
+               number(-1)},
+    value_case{flat("decimal32"),
+               shape{cudf::type_id::DECIMAL32, "decimal32", "d:5,2,32", -2, {}},
+               number(99'999),
+               number(100'000)},
+    value_case{list_of(flat("uint8")), bytes_as("bytes_3", "w:3"), bytes(3, 0), bytes(2, 0)},
+    value_case{list_of(flat("uint8")), bytes_as("bytes_3", "w:3"), bytes(3, 0), null_byte()},
+    value_case{list_of(flat("uint8")), bytes_as("binary", "z"), bytes(3, 0), null_byte()},
+    value_case{list_of(flat("uint8")), bytes_as("binary_view", "vz"), bytes(3, 0), null_byte()}));
+
 TEST(NullsBelowNulls, MayBeAColumnOfNullsAlone)
 {
   auto const nothing = [](cudf::size_type size) {
@@ -378,13 +456,6 @@ TEST(Requests, DictionariesOfNestedValuesComeAsTheyAre)
     EXPECT_EQ(result.schema->dictionary->format, values.format);
     EXPECT_EQ(read_arrow(result.array->array, type), held);
   }
-}
-
-value bytes(int size, int first)
-{
-  auto items = rows{};
-  for (auto i = 0; i < size; ++i) { items.push_back(number(first + i)); }
-  return {items};
 }
 
 /// A struct column whose only field is binary and whose row 3 is null.

@@ -108,6 +108,46 @@ TEST_F(request_order, nulls_below_nulls_contradict_no_request)
   }
 }
 
+TEST_F(request_order, values_below_nulls_contradict_no_request)
+{
+  struct below_null {
+    shape held;
+    shape requested;
+    value right;
+    value wrong;
+  };
+  auto const lists = list_of(flat("uint8"));
+  auto const two   = value{rows{number(1), number(2)}};
+  auto const cases =
+    std::vector<below_null>{{flat("duration_s"),
+                             as(cudf::type_id::DURATION_SECONDS, "time32_s", "tts"),
+                             number(1),
+                             number(-1)},
+                            {lists, bytes_as("bytes_2", "w:2"), two, {rows{number(1)}}},
+                            {lists, bytes_as("binary", "z"), two, {rows{value{}}}}};
+  for (auto const& [held, requested, right, wrong] : cases) {
+    auto const values = rows{{rows{right}}, value{}, {rows{right}}};
+    auto const type   = struct_of({requested});
+    auto const wanted = make_schema(type);
+    for (auto seed = 0U; seed < seeds; ++seed) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto children     = std::vector<std::unique_ptr<cudf::column>>{};
+      children.push_back(make_column(held, {right, wrong, right}));
+      auto structs = std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::STRUCT},
+                                                    3,
+                                                    host_buffer(std::vector<char>{}),
+                                                    mask_of(values),
+                                                    1,
+                                                    std::move(children));
+      auto const source =
+        std::shared_ptr<cudf::column>{upload_column(std::move(structs), stream.get(), pool_)};
+      EXPECT_EQ(read_behind(source->view(), source, wanted.get(), type, stream.get()), values)
+        << requested.name;
+    }
+  }
+}
+
 TEST_F(request_order, views_asked_of_host_memory_are_not_made_of_a_devices)
 {
   auto const type   = flat("string");
