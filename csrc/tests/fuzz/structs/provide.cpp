@@ -63,6 +63,10 @@ class provider {
         array.length > max_converted / std::max<std::int64_t>(format.list_size, 1)) {
       return false;
     }
+    if (format.kind == layout::list && array.n_children == 1 && array.children[0] != nullptr &&
+        array.children[0]->length > max_converted && takes_no_bytes(schema.children[0], 0)) {
+      return false;
+    }
     if (format.kind == layout::run_end) { return check_runs(schema, array); }
     if (format.kind == layout::unknown || array.buffers == nullptr) { return true; }
     auto const expected = num_buffers(format);
@@ -100,6 +104,23 @@ class provider {
     if (ends_block != nullptr && ends_block->kind == content::run_ends) { return true; }
     changed_ = true;
     fill_run_ends(target_, array, format);
+    return true;
+  }
+
+  /// Whether any number of rows takes no bytes, so that a small array may stand for a large column:
+  /// nulls, and structs of nothing else.
+  [[nodiscard]] static bool takes_no_bytes(ArrowSchema* schema, int depth)
+  {
+    if (schema == nullptr || schema->release == nullptr || depth > max_depth ||
+        schema->n_children > std::ssize(node::of(schema).schemas)) {
+      return false;
+    }
+    auto const kind = parse_format(schema->format).kind;
+    if (kind != layout::structure) { return kind == layout::null; }
+    if (schema->children == nullptr) { return false; }
+    for (std::int64_t i = 0; i < schema->n_children; ++i) {
+      if (!takes_no_bytes(schema->children[i], depth + 1)) { return false; }
+    }
     return true;
   }
 
