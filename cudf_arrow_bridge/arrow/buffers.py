@@ -97,7 +97,10 @@ class BufferTensor(TensorProtocols):
         return self.to_host(stream=self._array.stream).open_tensor(None)
 
     def __repr__(self) -> str:
-        tensor = self.open_tensor(None)
+        try:
+            tensor = self.open_tensor(None)
+        except BufferError as error:
+            return f"<buffer {self._name!r}: {error}>"
         return f"<buffer {self._name!r}: {tensor.shape[0]} elements {tensor.typestr!r}>"
 
 

@@ -366,3 +366,11 @@ def test_numpy_is_refused_a_copy_that_it_forbids():
         table.__array__(copy=False)
     column = bridge.to_arrow_device(column_from(pa.array([1, 2])))
     assert column.__array__(copy=False).tolist() == [1, 2]
+
+
+def test_a_buffer_that_is_no_tensor_says_why():
+    decimals = bridge.to_arrow_device(column_from(pa.array([1, 2], pa.decimal128(30))))
+    assert "decimal128" in repr(decimals.buffer("data"))
+    strings = column_from(pa.array(["a", "b"]))
+    views = bridge.to_arrow_device(strings, requested_schema=pa.field("", pa.string_view()))
+    assert "view" in repr(views.buffer("views"))

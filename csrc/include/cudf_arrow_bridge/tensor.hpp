@@ -51,7 +51,7 @@ enum class copy_policy : std::int8_t { if_needed, never, always };
  */
 class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  public:
-  /// An empty handle.
+  /// An empty handle, which can only be assigned to, and asked for its empty `view`.
   shared_tensor() = default;
 
   /**
