@@ -62,7 +62,6 @@ class BufferTensor(TensorProtocols):
     def __init__(
         self, name: str, array: ExportedArray, arrow_type: pa.DataType, index: int
     ) -> None:
-        super().__init__()
         self._name = name
         self._array = array
         self._type = arrow_type

@@ -70,7 +70,6 @@ class DeviceArray(TensorProtocols):
         first_row: int | None = None,
         exporter: Exporter | None = None,
     ) -> None:
-        super().__init__()
         # Set and so dropped first: at exit, the interpreter waits for the owner of the array.
         self._exporter = exporter
         self._array = array
@@ -107,8 +106,9 @@ class DeviceArray(TensorProtocols):
         -----
         Source: Arrow specification, "The Arrow PyCapsule Interface".
         """
-        check_keywords(kwargs)
-        exported = self.as_requested(requested_schema)
+        if kwargs:
+            check_keywords(kwargs)
+        exported = self if requested_schema is None else self.as_requested(requested_schema)
         array = exported._array.device_array_capsule()
         return exported.__arrow_c_schema__(), array
 

@@ -14,7 +14,7 @@ __all__ = ["as_capsule", "as_field", "as_schema", "check_num_fields", "empty"]
 
 def as_capsule(schema: Any) -> Any:
     """Return the capsule of a schema; None and capsules are returned as they are."""
-    if not hasattr(schema, "__arrow_c_schema__"):
+    if schema is None or not hasattr(schema, "__arrow_c_schema__"):
         return schema
     return schema.__arrow_c_schema__()
 

@@ -29,9 +29,7 @@ class TensorProtocols(ABC):
     """The protocols of tensors, over an exported array."""
 
     _array: ExportedArray
-
-    def __init__(self) -> None:
-        self._interface_tensor: Tensor | None = None
+    _interface_tensor: Tensor | None = None
 
     @abstractmethod
     def open_tensor(self, copy: bool | None) -> Tensor:
