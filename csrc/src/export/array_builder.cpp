@@ -40,6 +40,55 @@ column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& 
 
 }  // namespace
 
+inline array_validity array_builder::validity_of(cudf::column_view const& column,
+                                                 column_rows const& rows,
+                                                 bool compact)
+{
+  auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
+  if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
+    return {nullptr, false, 0, 0, rows.begin};
+  }
+  auto const bit_offset = rows.begin % 8;
+  if (bit_offset != 0 && compact) {
+    auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, exec_));
+    return {copy, true, rows.null_count, 0, rows.begin};
+  }
+  return {mask + rows.begin / 8, false, rows.null_count, bit_offset, rows.begin - bit_offset};
+}
+
+inline bool array_builder::share_values(array_node& node,
+                                        cudf::column_view const& column,
+                                        column_rows const& rows,
+                                        schema_node const* target)
+{
+  auto const bits = target == nullptr ? shared_bits(column.type().id()) : target->step.shared_bits;
+  if (bits == 0 || (target != nullptr && column.type() != target->step.column)) { return false; }
+  auto const validity = validity_of(column, rows, options_.compact);
+  // Set in one assignment for speed: most columns take this path.
+  node = {{},
+          array_layout::fixed,
+          {validity.made || in_converted_, in_converted_, in_converted_},
+          0,
+          rows.size,
+          validity.null_count,
+          validity.offset,
+          {validity.mask, row_of(column, validity.begin, bits), nullptr},
+          nullptr,
+          bits};
+  return true;
+}
+
+inline void array_builder::fill_field(std::size_t index,
+                                      cudf::column_view const& column,
+                                      column_rows const& rows,
+                                      schema_node const* target,
+                                      column_path const& parent,
+                                      std::size_t position)
+{
+  if (share_values(tree_.nodes[index], column, rows, target)) { return; }
+  fill(index, column, rows, target, path_of(parent, target, position));
+}
+
 void array_builder::add_column(cudf::column_view const& column)
 {
   auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
@@ -67,55 +116,6 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
     auto const& column = columns[i];
     fill_field(root.first_child + i, column, own_rows(column), level_below(target, i), top, i);
   }
-}
-
-void array_builder::fill_field(std::size_t index,
-                               cudf::column_view const& column,
-                               column_rows const& rows,
-                               schema_node const* target,
-                               column_path const& parent,
-                               std::size_t position)
-{
-  if (share_values(tree_.nodes[index], column, rows, target)) { return; }
-  fill(index, column, rows, target, path_of(parent, target, position));
-}
-
-inline array_validity array_builder::validity_of(cudf::column_view const& column,
-                                                 column_rows const& rows,
-                                                 bool compact)
-{
-  auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
-  if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
-    return {nullptr, false, 0, 0, rows.begin};
-  }
-  auto const bit_offset = rows.begin % 8;
-  if (bit_offset != 0 && compact) {
-    auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, exec_));
-    return {copy, true, rows.null_count, 0, rows.begin};
-  }
-  return {mask + rows.begin / 8, false, rows.null_count, bit_offset, rows.begin - bit_offset};
-}
-
-bool array_builder::share_values(array_node& node,
-                                 cudf::column_view const& column,
-                                 column_rows const& rows,
-                                 schema_node const* target)
-{
-  auto const bits = target == nullptr ? shared_bits(column.type().id()) : target->step.shared_bits;
-  if (bits == 0 || (target != nullptr && column.type() != target->step.column)) { return false; }
-  auto const validity = validity_of(column, rows, options_.compact);
-  // Set in one assignment for speed: most columns take this path.
-  node = {{},
-          array_layout::fixed,
-          {validity.made || in_converted_, in_converted_, in_converted_},
-          0,
-          rows.size,
-          validity.null_count,
-          validity.offset,
-          {validity.mask, row_of(column, validity.begin, bits), nullptr},
-          nullptr,
-          bits};
-  return true;
 }
 
 void array_builder::fill(std::size_t index,
