@@ -2,6 +2,7 @@
 #include "validate/validate_values.hpp"
 
 #include "base/nanoarrow_errors.hpp"
+#include "base/structure.hpp"
 #include "base/utf8.hpp"
 #include "compute/host_access.hpp"
 #include "compute/views.hpp"
