@@ -3,6 +3,7 @@
 
 from cpython.tuple cimport PyTuple_GetItem
 from libc.stdint cimport int32_t, uintptr_t
+from libcpp.string cimport string
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
@@ -141,23 +142,37 @@ def main_span(Column column not None):
     return column._data
 
 
-cdef int add_types(vector[int32_t]& types, Column column) except -1:
+cdef void add_number(string& types, int32_t number) noexcept:
+    types.append(<const char*>&number, sizeof(number))
+
+
+cdef int add_types(string& types, Column column) except -1:
     cdef data_type c_type = column._data_type.c_obj
-    types.push_back(<int32_t>c_type.id())
-    types.push_back(c_type.scale())
-    types.push_back(column._num_children)
-    if column._num_children:
+    cdef int32_t scale = c_type.scale()
+    cdef int32_t num_children = column._num_children
+    # Ids are below 64; the bits above them say which numbers follow.
+    types.push_back(
+        <char>(<int>c_type.id() | (64 if scale != 0 else 0) | (128 if num_children != 0 else 0))
+    )
+    if scale != 0:
+        add_number(types, scale)
+    if num_children != 0:
+        add_number(types, num_children)
         for child in column._children:
             add_types(types, <Column?>child)
     return 0
 
 
 def types_of(columns) -> bytes:
-    """Encode the types of columns and their children, such that equal bytes mean equal types."""
+    """Encode the types of columns and their children, such that equal bytes mean equal types.
+
+    Short, a byte for most columns: of memory blocks beyond 1 KiB, each makes glibc's malloc
+    consolidate its freed small chunks, among them those of the structs that nanoarrow allocates.
+    """
     cdef tuple all_columns = tuple(columns)
     cdef Py_ssize_t i, size = len(all_columns)
-    cdef vector[int32_t] types
-    types.reserve(3 * size)
+    cdef string types
+    types.reserve(size)
     for i in range(size):
         add_types(types, <Column?>PyTuple_GetItem(all_columns, i))
-    return (<char*>types.data())[:types.size() * sizeof(int32_t)] if types.size() else b""
+    return <bytes>types

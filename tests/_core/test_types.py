@@ -10,6 +10,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core import types as _types
+from cudf_arrow_bridge._core.columns import types_of
 from testing import samples
 from testing.peers.arrays import (
     DeviceOnly,
@@ -176,3 +177,23 @@ def test_scales_change_sign(type_, scale):
 def test_time_zones_are_kept(unit, tz):
     array = pa.array([0, None], pa.int64()).cast(pa.timestamp(unit, tz))
     assert_same(read(bridge.to_arrow_device(DeviceOnly(array))), array)
+
+
+def test_keys_of_columns_tell_their_types_apart():
+    decimals = [pa.decimal128(20, scale) for scale in (0, 2, 64, -1)]
+    types = [*samples.TYPES, *decimals, pa.list_(pa.int8()), pa.struct([("a", pa.int8())] * 2)]
+    columns = [column_from(pa.nulls(1, type_)) for type_ in types]
+    shapes = [repr(shape_of(column)) for column in columns]
+    keys = [types_of([column]) for column in columns]
+    pairs = [types_of([one, other]) for one in columns for other in columns]
+    assert len(set(keys)) == len(set(shapes))
+    # No key is the beginning of another, so that no two lists of columns share one.
+    assert len(set(pairs)) == len(set(shapes)) ** 2
+    assert not any(
+        other.startswith(one) for one in set(keys) for other in set(keys) if one != other
+    )
+
+
+def shape_of(column):
+    dtype = column.type()
+    return dtype.id(), dtype.scale(), [shape_of(child) for child in column.children()]
