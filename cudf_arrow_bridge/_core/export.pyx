@@ -143,6 +143,8 @@ cdef class ExportedArray:
 #: Memory of an earlier call's views. glibc's malloc consolidates its freed small chunks before it
 #: serves a request of more than 1 KiB, which takes longer than making the views.
 cdef vector[column_view] spare_views
+#: Memory of more views is given back.
+cdef size_t MAX_SPARE_VIEWS = 10_000
 
 
 cdef class ExportCall:
@@ -186,7 +188,7 @@ cdef class ExportCall:
 
     def __dealloc__(self):
         self.views.clear()
-        if self.views.capacity() > spare_views.capacity():
+        if spare_views.capacity() < self.views.capacity() <= MAX_SPARE_VIEWS:
             self.views.swap(spare_views)
 
 

@@ -152,9 +152,12 @@ class DeviceArray(TensorProtocols):
         """
         if requested is None or self._exporter is None:
             return self
-        exported = self._exporter(as_capsule(requested))
-        exported._labels, exported._first_row = self._labels, self._first_row
-        return exported
+        return self._exporter(as_capsule(requested))._described_as(self)
+
+    def _described_as(self, other: DeviceArray) -> DeviceArray:
+        """Take over the labels and the first row of an array of the same data; return this one."""
+        self._labels, self._first_row = other._labels, other._first_row
+        return self
 
     @property
     def device_type(self) -> DeviceType:

@@ -38,9 +38,7 @@ def export_object(
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, options.stream)
     exported = _ObjectExporter(export_input, options)(requested_schema)
-    if isinstance(obj, DeviceArray):
-        exported._labels, exported._first_row = obj._labels, obj._first_row
-    return exported
+    return exported._described_as(obj) if isinstance(obj, DeviceArray) else exported
 
 
 def passes_on(obj: Any, options: ExportOptions) -> TypeGuard[DeviceArray]:

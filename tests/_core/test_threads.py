@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pytest
@@ -71,13 +72,19 @@ class Halting:
         yield from self.items[1:]
 
 
-def pull_and_halt(stream, source):
-    """Have another thread pull the second batch, and return when it is being made."""
+@contextmanager
+def second_batch_being_made(stream, source):
+    """Have another thread pull a stream of batches of 1, 2 and 3 rows, and halt at the second."""
     found = []
     puller = threading.Thread(target=lambda: found.extend(len(batch) for batch in stream))
     puller.start()
-    assert source.is_asked.wait(30)
-    return puller, found
+    try:
+        assert source.is_asked.wait(30)
+        yield
+    finally:
+        source.goes_on.set()
+        puller.join()
+    assert found == [1, 2, 3]
 
 
 ASKED = {
@@ -93,14 +100,11 @@ ASKED = {
 def test_a_stream_is_pulled_by_one_thread_at_a_time(ask):
     source = Halting([column_from(pa.array([0] * size)) for size in (1, 2, 3)])
     stream = bridge.to_arrow_device_stream(source)
-    puller, found = pull_and_halt(stream, source)
-    try:
-        with pytest.raises(ValueError, match="a stream that another call is reading found"):
-            ask(stream)
-    finally:
-        source.goes_on.set()
-        puller.join()
-    assert found == [1, 2, 3]
+    with (
+        second_batch_being_made(stream, source),
+        pytest.raises(ValueError, match="a stream that another call is reading found"),
+    ):
+        ask(stream)
 
 
 def test_a_source_cannot_ask_for_its_own_batches():
@@ -119,11 +123,8 @@ def test_a_foreign_stream_is_pulled_by_one_thread_at_a_time():
     schema = pa.schema([("x", pa.int64())])
     reader = pa.RecordBatchReader.from_batches(schema, iter(source))
     pieces = bridge.from_arrow_device_stream(StreamOnly(reader), concat=False)
-    puller, found = pull_and_halt(pieces, source)
-    try:
-        with pytest.raises(ValueError, match="already executing"):
-            next(pieces)
-    finally:
-        source.goes_on.set()
-        puller.join()
-    assert found == [1, 2, 3]
+    with (
+        second_batch_being_made(pieces, source),
+        pytest.raises(ValueError, match="already executing"),
+    ):
+        next(pieces)

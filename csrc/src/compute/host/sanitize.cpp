@@ -68,11 +68,7 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
     return (nulls & valid_bits(child.null_mask(), begin, size)) != 0;
   });
   if (!is_dirty) { return std::nullopt; }
-  auto result = host::copy_bits({child.null_mask(), 0, size}, exec);
-  auto bytes =
-    values_of<std::uint8_t>(result).first(static_cast<std::size_t>(bytes_for_bits(size)));
-  auto const* parent_bytes = reinterpret_cast<std::uint8_t const*>(parent.null_mask());
-  for (auto& byte : bytes) { byte = static_cast<std::uint8_t>(byte & *parent_bytes++); }
+  auto result = host::valid_in_both(child.null_mask(), parent.null_mask(), child.size(), exec);
   auto const null_count = host::count_nulls({result.data(), 0, size});
   return counted_mask{std::move(result), null_count};
 }
