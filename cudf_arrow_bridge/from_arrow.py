@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .arrow.options import ImportOptions, Kind, Validation
+from .arrow.options import Kind, Validation
 from .arrow.source_streams import has_stream_protocol, open_stream
-from .arrow.sources import has_array_protocol, open_array
+from .arrow.sources import find_array, open_array
 from .import_.importer import Importer
 from .import_.streams import import_batches, import_concatenated
 
@@ -83,14 +83,16 @@ def from_arrow_device(
     OverflowError
         If a column has more rows than a cuDF column can have.
     """
-    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
-    if not has_array_protocol(obj) and has_stream_protocol(obj):
-        return import_concatenated(open_stream(obj), kind, importer)
-    source = open_array(obj)
+    importer = Importer.of(stream, mr, to, copy, validate, sanitize)
+    source = find_array(obj)
+    if source is None:
+        if has_stream_protocol(obj):
+            return import_concatenated(open_stream(obj), kind, importer)
+        source = open_array(obj)
     kind = source.kind(kind)
-    columns, num_rows = importer.import_array(source, kind)
-    assemble = importer.assembler(source.schema_capsule, kind, source.labels)
-    return assemble(columns, num_rows, source.first_row)
+    parsed = source.importer()
+    columns, num_rows = importer.import_array(parsed, source.array_capsule, kind)
+    return importer.assembler(parsed, kind, source.labels)(columns, num_rows, source.first_row)
 
 
 def from_arrow_device_stream(
@@ -147,7 +149,7 @@ def from_arrow_device_stream(
         For other error codes of the producer. The exception of a Python producer in this process is
         raised itself.
     """
-    importer = Importer(stream, mr, to, ImportOptions(copy, validate, sanitize))
+    importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = open_stream(obj)
     if concat:
         return import_concatenated(source, kind, importer)

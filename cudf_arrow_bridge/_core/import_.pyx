@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow device arrays to pylibcudf columns and tables."""
 
+from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
@@ -13,7 +14,6 @@ from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport unique_schema
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
 from cudf_arrow_bridge._core.columns cimport Span
 from cudf_arrow_bridge._core.interpreter cimport drop_share
@@ -183,91 +183,128 @@ cdef list wrap_columns(core.borrowed_table& table, ImportContext context):
     return columns
 
 
-cdef class ImportCall:
-    """The arguments of an import, as C++ takes them."""
+cdef class ImportArguments:
+    """The arguments of imports, as C++ takes them; see `from_arrow_device`.
+
+    Parameters
+    ----------
+    stream
+        The stream of the imports.
+    reader
+        A second stream that reads the results, or None. Buffers are freed on the stream of the
+        import, after the work of both.
+    mr
+        The memory resource of converted buffers; None for the one that is rmm's current one at the
+        time of an import.
+    copy
+        Whether to copy all buffers rather than adopt them.
+    validate
+        What to check before an array is used.
+    sanitize
+        Whether to leave nested nulls as libcudf expects them.
+
+    Raises
+    ------
+    ValueError
+        If `validate` is none of its values.
+    """
 
     cdef core.import_options options
-    cdef device_async_resource_ref resource
-    cdef ImportContext context
+    cdef object stream
+    cdef object reader
+    cdef object mr
 
-    def __cinit__(self, stream, mr, object options):
-        self.options.copy = options.copy
-        self.options.sanitize = options.sanitize
-        if options.validate == "full":
+    def __cinit__(self, stream, reader, mr, bint copy, validate, bint sanitize):
+        if validate not in ("minimal", "full"):
+            raise ValueError(f"validate={validate!r} found, 'minimal' or 'full' expected")
+        self.options.copy = copy
+        self.options.sanitize = sanitize
+        if validate == "full":
             self.options.validate = core.validation.full
-        mr = resolve_resource(mr)
-        self.resource = resource_of(mr)
-        self.context = ImportContext(mr, stream, options.reader)
+        self.stream = stream
+        self.reader = reader
+        self.mr = mr
 
+    @property
+    def sanitize(self) -> bool:
+        return self.options.sanitize
 
-def import_column(schema, array, stream, mr, object options):
-    """Import an array as a column. The capsule of the array is consumed, the schema's is not."""
-    cdef ImportCall call = ImportCall(stream, mr, options)
-    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    cdef core.imported_column imported
-    with nogil:
-        imported = move(
-            core.from_arrow_device_column(
-                dereference(c_schema), c_array, call.options, call.context.stream, call.resource
-            )
-        )
-    return wrap_column(move(imported.storage), imported.offset, imported.size, call.context)
-
-
-def import_table(schema, array, stream, mr, object options):
-    """Import a struct array as columns and a number of rows.
-
-    The capsule of the array is consumed, the schema's is not.
-    """
-    cdef ImportCall call = ImportCall(stream, mr, options)
-    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
-    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    cdef core.borrowed_table imported
-    with nogil:
-        imported = move(
-            core.borrow_arrow_device_table(
-                dereference(c_schema), c_array, call.options, call.context.stream, call.resource
-            )
-        )
-    return wrap_columns(imported, call.context), imported.num_rows
+    cdef ImportContext context(self):
+        """Return the context of an import on this thread."""
+        return ImportContext(resolve_resource(self.mr), self.stream, self.reader)
 
 
 cdef class ArrayImporter:
-    """Imports arrays of one schema, which is parsed once."""
+    """Imports arrays of one schema, which is parsed once; any number of threads may use it.
 
-    cdef tuple arguments
+    Parameters
+    ----------
+    schema
+        The capsule of the schema, which is not consumed.
+    """
+
     cdef unique_ptr[core.array_importer] importer
+    #: What others derive from the schema, each under a key of its own.
+    cdef readonly dict derived
 
-    def __init__(self, stream, mr, object options, Schema schema not None):
-        cdef unique_schema c_schema
-        self.arguments = (stream, mr, options)
+    def __cinit__(self, schema):
+        cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+        self.derived = {}
         with nogil:
-            c_schema = move(schema.schema.to_arrow())
-            self.importer.reset(new core.array_importer(dereference(c_schema.get())))
+            self.importer.reset(new core.array_importer(dereference(c_schema)))
 
-    def import_column(self, array):
+    @property
+    def schema(self) -> Schema:
+        return Schema.wrap(self.importer.get().schema())
+
+    def import_column(self, array, ImportArguments arguments not None):
         """Import an array as a column; its capsule is consumed."""
-        cdef ImportCall call = ImportCall(*self.arguments)
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-        cdef core.imported_column imported
+        cdef ImportContext context = arguments.context()
+        cdef device_async_resource_ref resource = resource_of(context.mr)
+        cdef core.borrowed_table imported
         with nogil:
             imported = move(
-                self.importer.get().column(
-                    c_array, call.options, call.context.stream, call.resource
+                self.importer.get().borrow_column(
+                    c_array, arguments.options, context.stream, resource
                 )
             )
-        return wrap_column(move(imported.storage), imported.offset, imported.size, call.context)
+        return wrap_columns(imported, context)[0]
 
-    def import_table(self, array):
+    def import_table(self, array, ImportArguments arguments not None):
         """Import a struct array as columns and a number of rows; its capsule is consumed."""
-        cdef ImportCall call = ImportCall(*self.arguments)
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef ImportContext context = arguments.context()
+        cdef device_async_resource_ref resource = resource_of(context.mr)
         cdef core.borrowed_table imported
         with nogil:
             imported = move(
                 self.importer.get().borrow_table(
-                    c_array, call.options, call.context.stream, call.resource
+                    c_array, arguments.options, context.stream, resource
                 )
             )
-        return wrap_columns(imported, call.context), imported.num_rows
+        return wrap_columns(imported, context), imported.num_rows
+
+
+#: Those of the newest schemas. Replaced as a whole, so that threads need no lock.
+cdef tuple newest_importers = ()
+cdef Py_ssize_t MAX_IMPORTERS = 16
+
+
+def importer_of(schema) -> ArrayImporter:
+    """Return the importer of the schema in a capsule, which is not consumed.
+
+    Those of the newest schemas are kept, since producers send many arrays of one schema.
+    """
+    global newest_importers
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef tuple importers = newest_importers
+    cdef ArrayImporter importer
+    cdef Py_ssize_t i
+    for i in range(len(importers)):
+        importer = <ArrayImporter>PyTuple_GetItem(importers, i)
+        if importer.importer.get().has_schema(dereference(c_schema)):
+            return importer
+    importer = ArrayImporter(schema)
+    newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
+    return importer

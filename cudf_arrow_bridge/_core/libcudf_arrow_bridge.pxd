@@ -221,24 +221,11 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         size_type num_rows
         shared_ptr[const void] owner
 
-    imported_column from_arrow_device_column(
-        const ArrowSchema&,
-        ArrowDeviceArray*,
-        const import_options&,
-        stream_ref,
-        device_async_resource_ref,
-    ) except +libcudf_exception_handler
-    borrowed_table borrow_arrow_device_table(
-        const ArrowSchema&,
-        ArrowDeviceArray*,
-        const import_options&,
-        stream_ref,
-        device_async_resource_ref,
-    ) except +libcudf_exception_handler
-
     cdef cppclass array_importer:
         array_importer(const ArrowSchema&) except +libcudf_exception_handler
-        imported_column column(
+        const shared_schema& schema() noexcept
+        bool has_schema(const ArrowSchema&) noexcept
+        borrowed_table borrow_column(
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
         borrowed_table borrow_table(

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from ..cuda import streams
 from ..cuda.streams import Stream, resolve_stream
 
 __all__ = [
     "ExportOptions",
-    "ImportOptions",
     "Kind",
     "TensorImportOptions",
     "Validation",
@@ -74,38 +73,6 @@ def _default_export() -> ExportOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """Options of an import; see `from_arrow_device`.
-
-    Attributes
-    ----------
-    copy
-        Whether to copy all buffers rather than adopt them.
-    validate
-        What to check before the array is used.
-    sanitize
-        Whether to leave nested nulls as libcudf expects them.
-    reader
-        A second stream that reads the result, or None. Buffers are freed on the stream of the
-        import, after the work of both.
-
-    Raises
-    ------
-    ValueError
-        If `validate` is none of its values.
-    """
-
-    copy: bool = False
-    validate: Validation = "minimal"
-    sanitize: bool = True
-    reader: Stream | None = None
-
-    def __post_init__(self) -> None:
-        if self.validate not in get_args(Validation):
-            raise ValueError(f"validate={self.validate!r} found, 'minimal' or 'full' expected")
-
-
-@dataclass(frozen=True, slots=True)
 class TensorImportOptions:
     """Options of an import of a tensor; see `from_dlpack`.
 
@@ -114,7 +81,7 @@ class TensorImportOptions:
     stream
         The stream that waits for the data and that copies run on.
     reader
-        A second stream that reads the result, or None; see `ImportOptions`.
+        A second stream that reads the result, or None; see `ImportArguments`.
     mr
         The memory resource of copies; None for rmm's current one.
     copy

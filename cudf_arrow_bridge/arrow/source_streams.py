@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from .._core.import_ import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream_import import StreamReader
 from .options import Kind, check_kind
@@ -41,6 +42,10 @@ class SourceStream:
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
+
+    def importer(self) -> ArrayImporter:
+        """Return what imports arrays of this schema."""
+        return importer_of(self.schema.__arrow_c_schema__())
 
     def source_arrays(self) -> Iterator[SourceArray]:
         """Give each array with a schema of its own."""

@@ -11,15 +11,25 @@ from typing import Any
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core import import_
 from .._core.capsules import device_array_capsule_from_array, length_of
+from .._core.import_ import ArrayImporter, ImportArguments, importer_of
 from .._core.schema import is_struct, marks_table
-from ..cuda.streams import Stream
 from .device_array import DeviceArray
-from .options import ImportOptions, Kind, check_kind
+from .options import Kind, check_kind
 from .schemas import as_field, as_schema
 
-__all__ = ["STREAM_PROTOCOLS", "SourceArray", "has_array_protocol", "open_array"]
+__all__ = [
+    "STREAM_PROTOCOLS",
+    "ImportedColumns",
+    "SourceArray",
+    "find_array",
+    "has_array_protocol",
+    "import_columns",
+    "open_array",
+]
+
+#: Columns, and their number of rows.
+ImportedColumns = tuple[list[plc.Column], int]
 
 #: The protocols of streams in the order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
@@ -71,15 +81,9 @@ class SourceArray:
         """Return the number of rows that the array claims."""
         return length_of(self.array_capsule)
 
-    def import_table(
-        self, stream: Stream, mr: Any, options: ImportOptions
-    ) -> tuple[list[plc.Column], int]:
-        """Import the columns of a record batch, and its number of rows."""
-        return import_.import_table(self.schema_capsule, self.array_capsule, stream, mr, options)
-
-    def import_column(self, stream: Stream, mr: Any, options: ImportOptions) -> plc.Column:
-        """Import an array."""
-        return import_.import_column(self.schema_capsule, self.array_capsule, stream, mr, options)
+    def importer(self) -> ArrayImporter:
+        """Return what imports arrays of this schema."""
+        return importer_of(self.schema_capsule)
 
     def schema(self) -> pa.Schema:
         """Return a record batch's schema."""
@@ -125,6 +129,18 @@ def first_row_of(obj: Any) -> int:
     return (obj.first_row or 0) if isinstance(obj, SourceArray) else 0
 
 
+def find_array(obj: Any) -> SourceArray | None:
+    """Ask an object for its array; None if it has none of the protocols of arrays."""
+    for name, get_capsules in _ARRAY_PROTOCOLS:
+        if hasattr(obj, name):
+            schema, array = get_capsules(obj)
+            if isinstance(obj, DeviceArray):
+                is_table = obj._kind == "table"
+                return SourceArray(schema, array, is_table, obj._labels, obj._first_row)
+            return SourceArray(schema, array, _is_known_table(obj), ())
+    return None
+
+
 def open_array(obj: Any) -> SourceArray:
     """Ask an object for its array.
 
@@ -138,12 +154,8 @@ def open_array(obj: Any) -> SourceArray:
     TypeError
         If the object has neither.
     """
-    for name, get_capsules in _ARRAY_PROTOCOLS:
-        if hasattr(obj, name):
-            schema, array = get_capsules(obj)
-            ours = isinstance(obj, DeviceArray)
-            labels, first_row = (obj._labels, obj._first_row) if ours else ((), None)
-            return SourceArray(schema, array, _is_known_table(obj), labels, first_row)
+    if (source := find_array(obj)) is not None:
+        return source
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
     hint = f"; it is a stream, with {', '.join(streams)}" if streams else ""
     raise TypeError(
@@ -152,9 +164,17 @@ def open_array(obj: Any) -> SourceArray:
     )
 
 
+def import_columns(
+    importer: ArrayImporter, array_capsule: object, kind: Kind, arguments: ImportArguments
+) -> ImportedColumns:
+    """Import an array as the columns of a table, or as one column; its capsule is consumed."""
+    if kind == "table":
+        return importer.import_table(array_capsule, arguments)
+    column = importer.import_column(array_capsule, arguments)
+    return [column], column.size()
+
+
 def _is_known_table(obj: Any) -> bool:
-    if isinstance(obj, DeviceArray):
-        return obj._kind == "table"
     cudf = sys.modules.get("cudf")
     known = (plc.Table, pa.RecordBatch) + (() if cudf is None else (cudf.DataFrame,))
     return isinstance(obj, known)

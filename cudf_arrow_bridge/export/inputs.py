@@ -12,12 +12,13 @@ from typing import Any
 import pylibcudf as plc
 
 from .._core.columns import types_of
+from .._core.import_ import ImportArguments
 from .._core.schema import Schema, are_equal
 from ..arrow.bounded_cache import BoundedCache
 from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import from_field
-from ..arrow.options import ImportOptions, Kind
-from ..arrow.sources import SourceArray, open_array
+from ..arrow.options import Kind
+from ..arrow.sources import SourceArray, import_columns, open_array
 from ..cuda.streams import Stream
 
 __all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
@@ -77,13 +78,9 @@ def export_input_of_source(
         Whether it is a table or a column; None to decide by the source.
     """
     # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
-    options = ImportOptions(sanitize=False)
+    arguments = ImportArguments(stream, None, None, copy=False, validate="minimal", sanitize=False)
     kind = source.kind(kind)
-    if kind == "table":
-        columns, num_rows = source.import_table(stream, None, options)
-    else:
-        columns = [source.import_column(stream, None, options)]
-        num_rows = columns[0].size()
+    columns, num_rows = import_columns(source.importer(), source.array_capsule, kind, arguments)
     return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns))
 
 

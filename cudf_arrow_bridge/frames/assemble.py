@@ -3,68 +3,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import cudf
 import pyarrow as pa
 import pylibcudf as plc
 
-from ..cuda.residency import compute_location
-from .cudf_private import ColumnBase, make_frame, make_index, make_series
-from .from_pylibcudf import column_from_pylibcudf
+from ..arrow.schemas import as_field, as_schema
+from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
+from .from_pylibcudf import ColumnConverter
 from .layout import RowIndex, decode_field, decode_schema
 
-__all__ = ["assemble_frame", "assemble_series", "frame_assembler", "series_assembler"]
+if TYPE_CHECKING:
+    from .._core.import_ import ArrayImporter
+    from ..arrow.options import Kind
+
+__all__ = [
+    "FrameAssembler",
+    "SeriesAssembler",
+    "assemble_frame",
+    "assemble_series",
+    "assembler_of",
+]
 
 
 def assemble_frame(
     columns: Sequence[plc.Column],
     schema: pa.Schema,
     num_rows: int,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[Any] = (),
     stream: Any = None,
 ) -> cudf.DataFrame | cudf.Series:
-    """Make a frame from the columns of one record batch.
-
-    Parameters
-    ----------
-    columns
-        The columns, one for each field.
-    schema, labels, stream
-        See `frame_assembler`.
-    num_rows
-        The number of rows.
-    """
-    return frame_assembler(schema, labels, stream)(columns, num_rows, None)
+    """Make a frame from the columns of one record batch; see `FrameAssembler`."""
+    return FrameAssembler(schema, labels)(columns, num_rows, None, stream)
 
 
 def assemble_series(
-    column: plc.Column,
-    field: pa.Field,
-    labels: Sequence[Any] | None = None,
-    stream: Any = None,
+    column: plc.Column, field: pa.Field, labels: Sequence[Any] = (), stream: Any = None
 ) -> cudf.Series:
-    """Make a series from one array.
+    """Make a series from one array; see `SeriesAssembler`."""
+    return SeriesAssembler(field, labels)([column], column.size(), None, stream)
+
+
+def assembler_of(
+    parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]
+) -> FrameAssembler | SeriesAssembler:
+    """Return the assembler for arrays of one schema, which is made once and kept with its importer.
 
     Parameters
     ----------
-    column
-        The column.
-    field, labels, stream
-        See `series_assembler`.
+    parsed
+        The importer of the schema.
+    kind
+        Whether the arrays are record batches.
+    labels
+        The labels without a JSON form; see `SchemaSpec`.
     """
-    return series_assembler(field, labels, stream)([column], column.size(), None)
+    # Such labels are any objects, so that an assembler with them is for one producer only.
+    assembler: FrameAssembler | SeriesAssembler | None
+    assembler = None if labels else parsed.derived.get(kind)
+    if assembler is None:
+        schema = parsed.schema
+        assembler = (
+            FrameAssembler(as_schema(schema), labels)
+            if kind == "table"
+            else SeriesAssembler(as_field(schema), labels)
+        )
+        if not labels:
+            parsed.derived[kind] = assembler
+    return assembler
 
 
-def frame_assembler(
-    schema: pa.Schema, labels: Sequence[Any] | None = None, stream: Any = None
-) -> Callable[[Sequence[plc.Column], int, int | None], cudf.DataFrame | cudf.Series]:
-    """Return a function that makes a frame from the columns of a record batch.
-
-    The function takes the columns, one for each field, the number of rows and, for a batch of a
-    stream, the number of rows before it: where its part of a range index begins. It returns a
-    series if the schema says that a series was exported with its index.
+class FrameAssembler:
+    """Makes frames from the columns of record batches of one schema; for any number of threads.
 
     Parameters
     ----------
@@ -73,32 +86,57 @@ def frame_assembler(
         dtypes that do not follow from the Arrow types; what does not fit the fields is ignored.
     labels
         The labels without a JSON form; see `SchemaSpec`.
-    stream
-        The stream of conversions, as pylibcudf takes it.
-
-    Raises
-    ------
-    TypeError
-        When called, if no cuDF frame can hold a column, or two columns have the same label.
     """
-    layout = decode_schema(schema, labels or ())
 
-    def assemble(
-        columns: Sequence[plc.Column], num_rows: int, first_row: int | None
+    def __init__(self, schema: pa.Schema, labels: Sequence[Any] = ()) -> None:
+        self._layout = decode_schema(schema, labels)
+        self._labels = FrameLabels(self._layout.labels)
+        self._converters = [
+            ColumnConverter(field, hint)
+            for field, hint in zip(schema, self._layout.hints, strict=True)
+        ]
+
+    def __call__(
+        self,
+        columns: Sequence[plc.Column],
+        num_rows: int,
+        first_row: int | None,
+        stream: Any = None,
     ) -> cudf.DataFrame | cudf.Series:
-        location = compute_location(*columns, stream=stream)
+        """Make a frame, or a series if the schema says that one was exported with its index.
+
+        Parameters
+        ----------
+        columns
+            The columns, one for each field.
+        num_rows
+            The number of rows.
+        first_row
+            For a batch of a stream, the number of rows before it: where its part of a range index
+            begins. None for a single batch.
+        stream
+            The stream of conversions, as pylibcudf takes it.
+
+        Raises
+        ------
+        TypeError
+            If no cuDF frame can hold a column, or two columns have the same label.
+        """
+        layout = self._layout
         converted = [
-            column_from_pylibcudf(column, field, hint, location)
-            for column, field, hint in zip(columns, schema, layout.hints, strict=True)
+            convert(column, stream)
+            for convert, column in zip(self._converters, columns, strict=True)
         ]
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = [converted[position] for position in layout.columns]
+        # Users may change those of their frame.
+        attrs = copy.deepcopy(layout.attrs) if layout.attrs else {}
         if layout.object_type == "series" and len(data) == 1:
             series = make_series(data[0], layout.labels[0], index)
-            series.attrs = layout.attrs
+            series.attrs = attrs
             return series
         try:
-            return make_frame(data, layout.labels, index, layout.attrs)
+            return make_frame(data, self._labels, index, attrs)
         except ValueError as error:
             duplicates = layout.labels[layout.labels.duplicated()].tolist()
             raise TypeError(
@@ -106,16 +144,9 @@ def frame_assembler(
                 'frame; import with to="pylibcudf" instead'
             ) from error
 
-    return assemble
 
-
-def series_assembler(
-    field: pa.Field, labels: Sequence[Any] | None = None, stream: Any = None
-) -> Callable[[Sequence[plc.Column], int, int | None], cudf.Series]:
-    """Return a function that makes a series from an array.
-
-    The function takes a list of the one column, the number of rows and, for a batch of a stream,
-    the number of rows before it: where its part of a range index begins.
+class SeriesAssembler:
+    """Makes series from arrays of one schema; any number of threads may use it.
 
     Parameters
     ----------
@@ -123,26 +154,30 @@ def series_assembler(
         The field of the arrays. Its name becomes that of the series, unless its metadata has one.
     labels
         The labels without a JSON form; see `SchemaSpec`.
-    stream
-        The stream of conversions, as pylibcudf takes it.
-
-    Raises
-    ------
-    TypeError
-        When called, if no cuDF series can hold the column.
     """
-    name, hint, row_index = decode_field(field, labels or ())
 
-    def assemble(
-        columns: Sequence[plc.Column], num_rows: int, first_row: int | None
+    def __init__(self, field: pa.Field, labels: Sequence[Any] = ()) -> None:
+        self._name, hint, self._row_index = decode_field(field, labels)
+        self._convert = ColumnConverter(field, hint)
+
+    def __call__(
+        self,
+        columns: Sequence[plc.Column],
+        num_rows: int,
+        first_row: int | None,
+        stream: Any = None,
     ) -> cudf.Series:
-        (column,) = columns
-        location = compute_location(column, stream=stream)
-        converted = column_from_pylibcudf(column, field, hint, location)
-        index = _make_index(row_index, [converted], converted.size, first_row)
-        return make_series(converted, name, index)
+        """Make a series from a sequence of the one column; see `FrameAssembler`.
 
-    return assemble
+        Raises
+        ------
+        TypeError
+            If no cuDF series can hold the column.
+        """
+        (column,) = columns
+        converted = self._convert(column, stream)
+        index = _make_index(self._row_index, [converted], num_rows, first_row)
+        return make_series(converted, self._name, index)
 
 
 def _make_index(

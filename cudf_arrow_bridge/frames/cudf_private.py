@@ -16,6 +16,7 @@ import pandas as pd
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
 from cudf.core.buffer import Buffer, SpillableBuffer, SpillLock
+from cudf.core.buffer.buffer import BufferOwner
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
 from cudf.core.column import ColumnBase
@@ -27,6 +28,8 @@ from .._core.columns import OwningSpan, Span, main_span, rebuild_all
 __all__ = [
     "DEFAULT_STRING_DTYPE",
     "ColumnBase",
+    "ColumnMaker",
+    "FrameLabels",
     "attach_to_column",
     "attach_to_memory",
     "attached_to_memory",
@@ -97,6 +100,35 @@ def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
     return result
 
 
+class ColumnMaker:
+    """Makes columns as `make_column` does, of the type and dtype of one that cuDF has checked.
+
+    Parameters
+    ----------
+    checked
+        A column that `make_column` made.
+    """
+
+    __slots__ = ("_dtype",)
+
+    def __init__(self, checked: ColumnBase) -> None:
+        self._dtype = checked.dtype
+
+    def __call__(self, column: plc.Column) -> ColumnBase:
+        """Wrap a column, whose libcudf types are those of the checked one at every level."""
+        if get_global_manager() is not None:
+            return make_column(column, self._dtype)
+        return ColumnBase.create(rebuild_all(column, _buffer_of), self._dtype, validate=False)
+
+
+def _buffer_of(span: Any) -> Buffer:
+    """Wrap the memory of a column with one more reference, that of its producer."""
+    # What as_buffer does, when it has found out that no buffer of cuDF's owns the memory.
+    owner = BufferOwner(ptr=span.ptr, size=span.size, owner=span)
+    owner._slices.add(_PRODUCER)
+    return Buffer(owner=owner)
+
+
 def _unspillable(span: Any) -> Any:
     """Wrap imported memory as a spillable buffer, which cuDF wants while it spills, but locked."""
     if not isinstance(span, Span):
@@ -119,34 +151,72 @@ def _add_producer_reference(column: plc.Column) -> None:
         _add_producer_reference(child)
 
 
+class FrameLabels:
+    """The labels of the columns of frames, as cuDF keeps them.
+
+    Parameters
+    ----------
+    labels
+        The labels.
+    """
+
+    def __init__(self, labels: pd.Index) -> None:
+        self._labels = list(labels)
+        self._hierarchical = labels if isinstance(labels, pd.MultiIndex) else None
+        self._names = tuple(labels.names)
+        self._is_range = isinstance(labels, pd.RangeIndex)
+        self._dtype = None if self._hierarchical is not None else labels.dtype
+        self._level_dtypes = (
+            None
+            if self._hierarchical is None
+            else tuple(level.dtype for level in self._hierarchical.levels)
+        )
+
+    def accessor(self, columns: Sequence[ColumnBase]) -> ColumnAccessor:
+        """Return the accessor of a frame with these columns.
+
+        Raises
+        ------
+        ValueError
+            If two labels are equal: cuDF keeps its columns in a dict.
+        """
+        data = dict(zip(self._labels, columns, strict=True))
+        if len(data) < len(columns):
+            raise ValueError("two columns have equal labels")
+        return ColumnAccessor(
+            data,
+            multiindex=self._hierarchical is not None,
+            level_names=self._names,
+            rangeindex=self._is_range,
+            label_dtype=self._dtype,
+            level_dtypes=self._level_dtypes,
+            # A view, since the names of those of a frame can be changed.
+            pandas_index=None if self._hierarchical is None else self._hierarchical.view(),
+            verify=False,
+        )
+
+
 def make_frame(
-    columns: Sequence[ColumnBase],
-    labels: pd.Index,
-    index: cudf.Index,
-    attrs: dict[Any, Any] | None = None,
+    columns: Sequence[ColumnBase], labels: FrameLabels, index: cudf.Index, attrs: dict[Any, Any]
 ) -> cudf.DataFrame:
     """Make a frame; unlike setting ``columns`` or the index later, this needs no GPU.
 
     Raises
     ------
     ValueError
-        If two labels are equal: cuDF keeps its columns in a dict.
+        If two labels are equal.
     """
-    data = dict(zip(labels, columns, strict=True))
-    if len(data) < len(columns):
-        raise ValueError("two columns have equal labels")
-    hierarchical = isinstance(labels, pd.MultiIndex)
-    accessor = ColumnAccessor(
-        data,
-        multiindex=hierarchical,
-        level_names=tuple(labels.names),
-        rangeindex=isinstance(labels, pd.RangeIndex),
-        label_dtype=None if hierarchical else labels.dtype,
-        level_dtypes=tuple(level.dtype for level in labels.levels) if hierarchical else None,
-        pandas_index=labels,
-        verify=False,
-    )
-    return cudf.DataFrame._from_data(accessor, index=index, attrs=attrs)
+    frame = object.__new__(cudf.DataFrame)
+    # The attributes that DataFrame._from_data sets. It does so by the frame's own __setattr__,
+    # which takes a name for a column if there is one of that name.
+    for name, value in (
+        ("_data", labels.accessor(columns)),
+        ("_index", index),
+        ("_attrs", attrs),
+        ("_flags", pd.Flags(frame, allows_duplicate_labels=True)),
+    ):
+        object.__setattr__(frame, name, value)
+    return frame
 
 
 def make_series(column: ColumnBase, name: Hashable, index: cudf.Index | None = None) -> cudf.Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any
 
 import cudf
@@ -15,20 +16,21 @@ import pylibcudf as plc
 
 from .._core.columns import rebuild
 from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage_type_of
-from ..cuda.residency import ComputeLocation
+from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
     ColumnBase,
+    ColumnMaker,
     codes_dtype,
     compatible_timezone,
     make_column,
 )
 from .dtypes import fits, hinted_arrow_type, is_interval_type, leaf_dtype
-from .imported_fields import attach_field
+from .imported_fields import attach_field, is_default
 from .labels import Json
 
-__all__ = ["column_from_pylibcudf"]
+__all__ = ["ColumnConverter"]
 
 _NUMPY = {
     plc.TypeId.INT8: "int8",
@@ -100,52 +102,73 @@ class _Level:
         return self.hint.get(key) if isinstance(self.hint, dict) else None
 
 
-def column_from_pylibcudf(
-    column: plc.Column, field: pa.Field, hint: Json, location: ComputeLocation
-) -> ColumnBase:
-    """Return an imported column as a cuDF column.
+class ColumnConverter:
+    """Makes cuDF columns from imported columns of one field; any number of threads may use it.
 
     Zero-copy, except for what cuDF does not have. Days become seconds; codes of another width than
     cuDF's are cast; a null array becomes a string column. Dictionaries inside lists and structs,
     and those with null among their values, are decoded.
 
-    The field is attached to the column, which is exported with it again.
+    The field is attached to each column, which is exported with it again.
 
     Parameters
     ----------
-    column
-        The column as imported.
     field
-        The field it was imported with. Its name begins the path in errors.
+        The field of the columns. Its name begins the path in errors.
     hint
-        The hint for its dtype, ignored where it does not fit the field.
-    location
-        Where to convert.
-
-    Raises
-    ------
-    TypeError
-        If no cuDF frame can hold such a column.
+        The hint for their dtype, ignored where it does not fit the field.
     """
-    result = _convert_with_hint(column, field, hint, location)
-    if result is None:
-        level = _Level(field, None, location, field.name, is_top=True)
-        result = make_column(*_convert(column, level))
-    attach_field(result, field)
-    return result
 
+    def __init__(self, field: pa.Field, hint: Json) -> None:
+        self._field = field
+        self._hint = hint if hint is not None and fits(hint, field.type) else None
+        self._is_default = is_default(field)
+        #: Makes columns that cuDF stores as they were imported, once there was one.
+        self._make: ColumnMaker | None = None
 
-def _convert_with_hint(
-    column: plc.Column, field: pa.Field, hint: Json, location: ComputeLocation
-) -> ColumnBase | None:
-    if hint is None or not fits(hint, field.type):
-        return None
-    try:
-        level = _Level(field, hint, location, field.name, is_top=True)
-        return make_column(*_convert(column, level))
-    except (TypeError, ValueError, NotImplementedError):
-        # cuDF does not have the hinted dtype, but may have the one without the hint.
-        return None
+    def __call__(self, column: plc.Column, stream: Any) -> ColumnBase:
+        """Return an imported column as a cuDF column.
+
+        Parameters
+        ----------
+        column
+            The column as imported.
+        stream
+            The stream of conversions, as pylibcudf takes it.
+
+        Raises
+        ------
+        TypeError
+            If no cuDF frame can hold such a column.
+        """
+        if self._make is not None:
+            result = self._make(column)
+        else:
+            result = self._convert(column, compute_location(column, stream=stream))
+        if not self._is_default:
+            attach_field(result, self._field)
+        return result
+
+    def _convert(self, column: plc.Column, location: ComputeLocation) -> ColumnBase:
+        if self._hint is not None:
+            try:
+                return self._convert_with(self._hint, column, location)
+            except (TypeError, ValueError, NotImplementedError):
+                # cuDF does not have the hinted dtype, but may have the one without the hint.
+                pass
+        return self._convert_with(None, column, location)
+
+    def _convert_with(
+        self, hint: Json, column: plc.Column, location: ComputeLocation
+    ) -> ColumnBase:
+        level = _Level(self._field, hint, location, self._field.name, is_top=True)
+        converted, dtype = _convert(column, level)
+        result = make_column(converted, dtype)
+        if converted is column:
+            # What columns are converted to depends on their values only where it is another column.
+            # All others of the field have this dtype.
+            self._make = ColumnMaker(result)
+        return result
 
 
 def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
@@ -190,7 +213,8 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     can_be_categories = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
     if level.is_top and can_be_categories and values.null_count() == 0:
         categories = make_column(*_convert(values, value_level))
-        attach_field(categories, value_field)
+        if not is_default(value_field):
+            attach_field(categories, value_field)
         # cuDF also has categories whose order is None, which only the hint can say.
         is_none = isinstance(level.hint, dict) and level.hint.get("ordered", False) is None
         dtype = cudf.CategoricalDtype(categories, None if is_none else level.arrow_type.ordered)
@@ -260,6 +284,9 @@ def _timezone_dtype(arrow_type: pa.DataType, path: str) -> Any:
 
 
 def _with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
+    """Return the column with these children; itself if they are its own."""
+    if all(map(is_, children, column.children())):
+        return column
     return rebuild(column, lambda span: span, children)
 
 

@@ -24,7 +24,7 @@ from ..arrow.metadata import (
 )
 from .cudf_private import ColumnBase, attach_to_column, attach_to_memory, attachments
 
-__all__ = ["attach_field", "imported_field", "imported_fields", "kept_metadata"]
+__all__ = ["attach_field", "imported_field", "imported_fields", "is_default", "kept_metadata"]
 
 _TIMESTAMP = pa.timestamp("s").id
 #: The flat types that cuDF has itself.
@@ -46,12 +46,11 @@ def attach_field(column: ColumnBase, field: pa.Field) -> None:
     field
         The field.
     """
-    if not _is_default(field):
-        attach_to_column(column, field)
-        _attach_to_levels(column.plc_column, field)
+    attach_to_column(column, field)
+    _attach_to_levels(column.plc_column, field)
 
 
-def _is_default(field: pa.Field) -> bool:
+def is_default(field: pa.Field) -> bool:
     """Say whether a cuDF column without a field is exported with the same one."""
     arrow_type = field.type
     return (

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.schema import Schema
+from .._core.import_ import ArrayImporter
 from ..arrow.export_input import ExportInput, export
 from ..arrow.options import ExportOptions, Kind
 from ..arrow.schemas import empty
-from ..arrow.sources import open_array
+from ..arrow.sources import ImportedColumns, open_array
 from ..cuda.residency import ComputeLocation, has_gpu
 from ..frames import convert
-from .importer import ImportedColumns, Importer
+from .importer import Importer
 
 __all__ = ["MAX_ROWS", "concatenate"]
 
@@ -28,7 +28,7 @@ _INT32 = plc.DataType(plc.TypeId.INT32)
 
 
 def concatenate(
-    capsules: Sequence[object], schema: Schema, kind: Kind, importer: Importer
+    capsules: Sequence[object], parsed: ArrayImporter, kind: Kind, importer: Importer
 ) -> ImportedColumns:
     """Import the arrays in capsules as the columns of one table, or as one column.
 
@@ -40,9 +40,8 @@ def concatenate(
     OverflowError
         If the result does not fit into one column.
     """
-    import_array = importer.array_importer(schema, kind)
-    capsules = capsules or [open_array(empty(schema)).array_capsule]
-    imported = [import_array(capsule) for capsule in capsules]
+    capsules = capsules or [open_array(empty(parsed.schema)).array_capsule]
+    imported = [importer.import_array(parsed, capsule, kind) for capsule in capsules]
     if len(imported) == 1:
         return imported[0]
     concatenate_columns = _concatenate_on_gpu if has_gpu() else _concatenate_on_host
@@ -65,7 +64,8 @@ def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> p
         array = pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:
         raise OverflowError(f"{error}: import the stream with concat=False") from error
-    (result,), _ = importer.import_array(open_array(array), "column")
+    source = open_array(array)
+    (result,), _ = importer.import_array(source.importer(), source.array_capsule, "column")
     return result
 
 

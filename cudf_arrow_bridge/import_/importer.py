@@ -4,23 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
 from .._core.columns import table_of
-from .._core.import_ import ArrayImporter
-from .._core.schema import Schema
-from ..arrow.options import ImportOptions, Kind
-from ..arrow.schemas import as_field, as_schema
-from ..arrow.sources import SourceArray
+from .._core.import_ import ArrayImporter, ImportArguments
+from ..arrow.options import Kind
+from ..arrow.sources import ImportedColumns, import_columns
 from ..cuda.ordering import ImportStreams
+from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE
 
-__all__ = ["ImportedColumns", "Importer"]
+if TYPE_CHECKING:
+    from types import ModuleType
 
-#: Columns, and their number of rows.
-ImportedColumns = tuple[list[plc.Column], int]
+__all__ = ["Importer"]
 
 #: Makes the result from columns, their number of rows, and `SourceArray.first_row`.
 Assembler = Callable[[list[plc.Column], int, int | None], Any]
@@ -37,49 +36,45 @@ class Importer:
         The memory resource of converted buffers; None for rmm's current one.
     to
         What to make, "cudf" or "pylibcudf".
-    options
-        What to copy, check and sanitize.
+    copy, validate, sanitize
+        See `from_arrow_device`.
     """
 
-    def __init__(self, stream: Any, mr: Any, to: str, options: ImportOptions) -> None:
+    def __init__(
+        self, stream: Any, mr: Any, to: str, copy: bool, validate: str, sanitize: bool
+    ) -> None:
         self.streams = ImportStreams.of(stream, to)
         self.mr = mr
         self._to = to
-        self._options = replace(options, reader=self.streams.reader)
-
-    def import_array(self, source: SourceArray, kind: Kind) -> ImportedColumns:
-        """Import an array as the columns of a table, or as one column."""
-        stream = self.streams.importing
-        imported = (
-            source.import_table(stream, self.mr, self._options)
-            if kind == "table"
-            else _one_column(source.import_column(stream, self.mr, self._options))
+        self._are_ordered = self.streams.reader is None
+        self._arguments = ImportArguments(
+            self.streams.importing, self.streams.reader, mr, copy, validate, sanitize
         )
-        self.streams.compute_after_import()
+
+    @classmethod
+    def of(
+        cls, stream: Any, mr: Any, to: str, copy: bool, validate: str, sanitize: bool
+    ) -> Importer:
+        """Return an importer with these arguments, of which most callers give the usual ones."""
+        if stream is None and mr is None and sanitize is True and copy is False:
+            if validate == "minimal" and CUDF_HANDLE != PER_THREAD_HANDLE:
+                return _usual_importer(to)
+        return cls(stream, mr, to, copy, validate, sanitize)
+
+    def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
+        """Import an array, given by its capsule, as the columns of a table, or as one column."""
+        imported = import_columns(parsed, capsule, kind, self._arguments)
+        if not self._are_ordered:
+            self.streams.compute_after_import()
         return imported
 
-    def array_importer(self, schema: Schema, kind: Kind) -> Callable[[object], ImportedColumns]:
-        """Return a function that imports arrays of one schema, given by their capsules."""
-        importer = ArrayImporter(self.streams.importing, self.mr, self._options, schema)
-
-        def import_array(capsule: object) -> ImportedColumns:
-            imported = (
-                importer.import_table(capsule)
-                if kind == "table"
-                else _one_column(importer.import_column(capsule))
-            )
-            self.streams.compute_after_import()
-            return imported
-
-        return import_array
-
-    def assembler(self, schema: Any, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
+    def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result from the columns of any array of one schema.
 
         Parameters
         ----------
-        schema
-            Anything with ``__arrow_c_schema__``, or a capsule.
+        parsed
+            The importer of the schema.
         kind
             Whether the arrays are tables or columns.
         labels
@@ -87,25 +82,28 @@ class Importer:
         """
         if self._to == "pylibcudf":
             return _table if kind == "table" else _column
-        # Importing cuDF takes a second, which callers that want no frames are spared.
-        from ..frames.assemble import frame_assembler, series_assembler
-
-        assemble_on_stream: Assembler = (
-            frame_assembler(as_schema(schema), labels, self.streams.computing)
-            if kind == "table"
-            else series_assembler(as_field(schema), labels, self.streams.computing)
-        )
+        assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            result = assemble_on_stream(columns, num_rows, first_row)
-            self.streams.import_after_compute()
+            result = assemble_on_stream(columns, num_rows, first_row, self.streams.computing)
+            if not self._are_ordered:
+                self.streams.import_after_compute()
             return result
 
         return assemble
 
 
-def _one_column(column: plc.Column) -> ImportedColumns:
-    return [column], column.size()
+@cache
+def _usual_importer(to: str) -> Importer:
+    return Importer(None, None, to, copy=False, validate="minimal", sanitize=True)
+
+
+@cache
+def _frames() -> ModuleType:
+    # Importing cuDF takes a second, which callers that want no frames are spared.
+    from ..frames import assemble
+
+    return assemble
 
 
 def _table(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Table:

@@ -18,11 +18,11 @@ __all__ = ["import_batches", "import_concatenated"]
 def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iterator[Any]:
     """Import each array of a stream when it is asked for; see `from_arrow_device_stream`."""
     try:
-        import_array = importer.array_importer(stream.schema, kind)
-        assemble = importer.assembler(stream.schema, kind, stream.labels)
+        parsed = stream.importer()
+        assemble = importer.assembler(parsed, kind, stream.labels)
         first_row = 0
         for capsule in stream.arrays:
-            columns, num_rows = import_array(capsule)
+            columns, num_rows = importer.import_array(parsed, capsule, kind)
             # A suspended generator must not keep memory alive that the caller has dropped.
             del capsule
             yield assemble(columns, num_rows, first_row)
@@ -48,5 +48,6 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
             capsules.append(capsule)
     finally:
         stream.release()
-    assemble = importer.assembler(stream.schema, kind, stream.labels)
-    return assemble(*concatenate(capsules, stream.schema, kind, importer), None)
+    parsed = stream.importer()
+    assemble = importer.assembler(parsed, kind, stream.labels)
+    return assemble(*concatenate(capsules, parsed, kind, importer), None)

@@ -146,10 +146,10 @@ def assemble(
     streams.compute_after_import()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     if not is_table:
-        series = assemble_series(columns[0], fields[0].with_name(""), None, streams.computing)
+        series = assemble_series(columns[0], fields[0].with_name(""), stream=streams.computing)
         streams.import_after_compute()
         return series
-    frame = assemble_frame(columns, pa.schema(fields), num_rows, None, streams.computing)
+    frame = assemble_frame(columns, pa.schema(fields), num_rows, stream=streams.computing)
     frame.columns = range(len(columns))
     streams.import_after_compute()
     return frame

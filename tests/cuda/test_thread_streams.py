@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.import_ import ArrayImporter
-from cudf_arrow_bridge._core.schema import Schema
+from cudf_arrow_bridge._core.import_ import ArrayImporter, ImportArguments
 from cudf_arrow_bridge.arrow import export_input
-from cudf_arrow_bridge.arrow.options import ExportOptions, ImportOptions
+from cudf_arrow_bridge.arrow.options import ExportOptions
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
     LEGACY_HANDLE,
@@ -194,11 +193,14 @@ class Noted:
 def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
     stream = Noted(resolve_stream(PER_THREAD_HANDLE))
     schema, _ = BATCH.__arrow_c_device_array__()
-    importer = ArrayImporter(stream, None, ImportOptions(), Schema.copy_of(schema))
+    importer = ArrayImporter(schema)
+    arguments = ImportArguments(
+        stream, None, None, copy=False, validate="minimal", sanitize=True
+    )
 
     def import_one():
         stream.handles.clear()
-        importer.import_table(BATCH.__arrow_c_device_array__()[1])
+        importer.import_table(BATCH.__arrow_c_device_array__()[1], arguments)
         return set(stream.handles)
 
     assert import_one() == {PER_THREAD_HANDLE}

@@ -61,7 +61,7 @@ def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True)
     ``peer`` changes the schema on the way; without ``objects`` only the metadata crosses.
     """
     export_input = disassemble(obj, preserve_index)
-    labels = export_input.schema_spec.labels if objects else None
+    labels = export_input.schema_spec.labels if objects else ()
     if export_input.kind == "table":
         return assemble_frame(
             export_input.columns, peer(schema_of(export_input)), export_input.num_rows, labels

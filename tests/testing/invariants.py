@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pylibcudf as plc
 
-from cudf_arrow_bridge.arrow.sources import SourceArray
+from cudf_arrow_bridge.arrow import sources
 from cudf_arrow_bridge.cuda.spans import view_host
-from cudf_arrow_bridge.import_ import tensors
-from cudf_arrow_bridge.import_.importer import Importer
+from cudf_arrow_bridge.export import inputs
+from cudf_arrow_bridge.import_ import importer, tensors
 
 T = plc.TypeId
 SIGNED = {T.INT8: "int8", T.INT16: "int16", T.INT32: "int32", T.INT64: "int64"}
@@ -80,25 +80,10 @@ def watch(monkeypatch, note):
     def look(columns, sanitized):
         note([v for column in columns for v in violations(column, sanitized=sanitized)])
 
-    def import_column(self, stream, mr, options):
-        column = original_column(self, stream, mr, options)
-        look([column], options.sanitize)
-        return column
-
-    def import_table(self, stream, mr, options):
-        imported = original_table(self, stream, mr, options)
-        look(imported[0], options.sanitize)
+    def import_columns(parsed, array_capsule, kind, arguments):
+        imported = original(parsed, array_capsule, kind, arguments)
+        look(imported[0], arguments.sanitize)
         return imported
-
-    def array_importer(self, *args):
-        import_array = original_importer(self, *args)
-
-        def checked(array):
-            imported = import_array(array)
-            look(imported[0], self._options.sanitize)
-            return imported
-
-        return checked
 
     def tensor(original):
         def checked(*args):
@@ -108,11 +93,9 @@ def watch(monkeypatch, note):
 
         return checked
 
-    original_column, original_table = SourceArray.import_column, SourceArray.import_table
-    original_importer = Importer.array_importer
-    monkeypatch.setattr(SourceArray, "import_column", import_column)
-    monkeypatch.setattr(SourceArray, "import_table", import_table)
-    monkeypatch.setattr(Importer, "array_importer", array_importer)
+    original = sources.import_columns
+    for module in (importer, inputs):
+        monkeypatch.setattr(module, "import_columns", import_columns)
     for name in ("import_dlpack", "import_memory"):
         monkeypatch.setattr(tensors, name, tensor(getattr(tensors, name)))
 

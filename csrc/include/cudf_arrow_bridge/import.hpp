@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
 #include <cudf/column/column.hpp>
@@ -186,6 +187,12 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
    */
   explicit array_importer(ArrowSchema const& schema);
 
+  /// @return The schema; valid as long as the importer or a copy of it
+  [[nodiscard]] shared_schema const& schema() const noexcept;
+
+  /// @return Whether the schema is equal to this one, as `equal_schemas` says
+  [[nodiscard]] bool has_schema(ArrowSchema const& schema) const;
+
   /// Does what `from_arrow_device_column` does.
   [[nodiscard]] imported_column column(ArrowDeviceArray* array,
                                        import_options const& options,
@@ -203,6 +210,16 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
                                             import_options const& options,
                                             cuda::stream_ref stream,
                                             rmm::device_async_resource_ref mr) const;
+
+  /**
+   * @brief Does what `from_arrow_device_column` does, borrowing as `borrow_table` does.
+   *
+   * @return A table of the one column
+   */
+  [[nodiscard]] borrowed_table borrow_column(ArrowDeviceArray* array,
+                                             import_options const& options,
+                                             cuda::stream_ref stream,
+                                             rmm::device_async_resource_ref mr) const;
 
  private:
   struct state;

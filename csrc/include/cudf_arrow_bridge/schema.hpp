@@ -169,7 +169,7 @@ CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
  * @brief Whether two schemas are equal: types, names, flags and metadata at every level.
  *
  * @param one Schema that has been checked, for example by an import
- * @param other Schema that has been checked
+ * @param other Any schema: it is read only as far as it is equal
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool equal_schemas(ArrowSchema const& one,
                                                           ArrowSchema const& other);

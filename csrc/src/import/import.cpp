@@ -108,23 +108,38 @@ imported_column make_column(planned_column const& planned,
   return result;
 }
 
-imported_column import_column(detail::parsed_tree const& types, import_call const& call)
+/// Plans the import of an array as a column, and finds out what must be known of device memory.
+planned_column plan_array(detail::parsed_tree const& types,
+                          import_plan& plan,
+                          import_call const& call)
 {
-  validate(types, call);
-  auto plan          = import_plan{types, call};
-  auto const& root   = plan.source.root;
-  auto const planned = plan_column(types, root, call.path, 0, root.length, plan.source);
+  auto const& root = plan.source.root;
+  auto planned     = plan_column(types, root, call.path, 0, root.length, plan.source);
   if (!plan.source.exec.host) {
     auto survey = detail::import_survey{call.options.sanitize, plan.source.exec};
     survey.add(types, root, planned.rows);
     plan.facts = survey.run();
   }
-  auto result = make_column(planned, plan, call.options);
+  return planned;
+}
+
+/// Makes a column from a validated array.
+imported_column make_array(detail::parsed_tree const& types, import_call const& call)
+{
+  auto plan          = import_plan{types, call};
+  auto const planned = plan_array(types, plan, call);
+  auto result        = make_column(planned, plan, call.options);
   if (plan.source.to_upload) {
     auto* storage = &result.storage;
     detail::upload_columns({&storage, 1}, call.stream, call.mr);
   }
   return result;
+}
+
+imported_column import_column(detail::parsed_tree const& types, import_call const& call)
+{
+  validate(types, call);
+  return make_array(types, call);
 }
 
 void check_is_struct(detail::parsed_tree const& types, column_path const& path)
@@ -218,31 +233,62 @@ borrowed_table as_borrowed(imported_table&& table)
   return result;
 }
 
+/// A table for borrowed columns, which keeps their memory.
+borrowed_table start_borrowing(detail::source_array const& source)
+{
+  auto result     = borrowed_table{};
+  result.num_rows = static_cast<cudf::size_type>(source.root.length);
+  result.owner    = std::make_shared<detail::foreign_share>(source.share.copy());
+  return result;
+}
+
+/// Adds a column to a table: borrowed if it can be, else made.
+void add_borrowed(planned_column const& planned,
+                  import_plan const& plan,
+                  import_call const& call,
+                  borrowed_table& table)
+{
+  auto borrowed =
+    detail::borrow_rows(planned.level(), plan.source.exec, plan.facts, call.options.sanitize);
+  if (borrowed) {
+    table.columns.push_back(std::move(*borrowed));
+  } else {
+    table.columns.emplace_back().imported = make_column(planned, plan, call.options);
+  }
+}
+
+bool must_be_uploaded(import_call const& call)
+{ return call.array->device_type == ARROW_DEVICE_CPU && has_gpu(); }
+
 borrowed_table borrow_table(detail::parsed_tree const& types, import_call const& call)
 {
   validate(types, call);
-  if (call.array->device_type == ARROW_DEVICE_CPU && has_gpu()) {
-    return as_borrowed(make_table(types, call));
-  }
+  if (must_be_uploaded(call)) { return as_borrowed(make_table(types, call)); }
   check_is_struct(types, call.path);
   check_host_rows(*call.array, call.path, call.stream);
   auto plan = import_plan{types, call};
   find_facts_of_fields(types, plan, call);
-  auto const& source = plan.source;
-  auto result        = borrowed_table{};
-  result.num_rows    = static_cast<cudf::size_type>(source.root.length);
-  result.owner       = std::make_shared<detail::foreign_share>(source.share.copy());
+  auto result = start_borrowing(plan.source);
   result.columns.reserve(types.children.size());
   for (std::size_t i = 0; i < types.children.size(); ++i) {
-    auto const planned = plan_field(types, i, plan, call);
-    auto borrowed =
-      detail::borrow_rows(planned.level(), source.exec, plan.facts, call.options.sanitize);
-    if (borrowed) {
-      result.columns.push_back(std::move(*borrowed));
-    } else {
-      result.columns.emplace_back().imported = make_column(planned, plan, call.options);
-    }
+    add_borrowed(plan_field(types, i, plan, call), plan, call, result);
   }
+  return result;
+}
+
+borrowed_table borrow_column(detail::parsed_tree const& types, import_call const& call)
+{
+  validate(types, call);
+  if (must_be_uploaded(call)) {
+    auto uploaded     = imported_table{};
+    uploaded.num_rows = static_cast<cudf::size_type>(call.array->array.length);
+    uploaded.columns.push_back(make_array(types, call));
+    return as_borrowed(std::move(uploaded));
+  }
+  auto plan          = import_plan{types, call};
+  auto const planned = plan_array(types, plan, call);
+  auto result        = start_borrowing(plan.source);
+  add_borrowed(planned, plan, call, result);
   return result;
 }
 
@@ -340,6 +386,11 @@ array_importer::array_importer(ArrowSchema const& schema)
 {
 }
 
+shared_schema const& array_importer::schema() const noexcept { return state_->handle; }
+
+bool array_importer::has_schema(ArrowSchema const& schema) const
+{ return equal_schemas(state_->held, schema); }
+
 imported_column array_importer::column(ArrowDeviceArray* array,
                                        import_options const& options,
                                        cuda::stream_ref stream,
@@ -365,6 +416,15 @@ borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
 {
   detail::nvtx_range const range{__func__};
   return cudf_arrow_bridge::borrow_table(state_->types, {array, options, state_->top, stream, mr});
+}
+
+borrowed_table array_importer::borrow_column(ArrowDeviceArray* array,
+                                             import_options const& options,
+                                             cuda::stream_ref stream,
+                                             rmm::device_async_resource_ref mr) const
+{
+  detail::nvtx_range const range{__func__};
+  return cudf_arrow_bridge::borrow_column(state_->types, {array, options, state_->path, stream, mr});
 }
 
 }  // namespace cudf_arrow_bridge

@@ -8,7 +8,9 @@
 
 #include <nanoarrow/nanoarrow.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,10 +23,29 @@ using detail::schema_tree;
 
 std::string_view text(char const* value) { return value == nullptr ? "" : value; }
 
-std::string_view metadata_of(ArrowSchema const& schema)
+/// Compares metadata. `other` is read only as far as it is equal, so that it need not be valid.
+bool equal_metadata(char const* one, char const* other)
 {
-  if (schema.metadata == nullptr) { return {}; }
-  return {schema.metadata, static_cast<std::size_t>(ArrowMetadataSizeOf(schema.metadata))};
+  if (one == nullptr || other == nullptr) { return one == other; }
+  auto const read_size = [&] {
+    auto size = std::int32_t{0};
+    std::memcpy(&size, one, sizeof(size));
+    return size;
+  };
+  auto const next_are_equal = [&](std::size_t size) {
+    auto const result = std::memcmp(one, other, size) == 0;
+    one += size;
+    other += size;
+    return result;
+  };
+  auto texts = std::int64_t{read_size()} * 2;
+  if (!next_are_equal(sizeof(std::int32_t))) { return false; }
+  for (; texts > 0; --texts) {
+    auto const size = static_cast<std::size_t>(read_size());
+    // First the sizes: the other text may be shorter.
+    if (!next_are_equal(sizeof(std::int32_t)) || !next_are_equal(size)) { return false; }
+  }
+  return true;
 }
 
 /// Sets missing names to "". The specification allows null, but some consumers reject it.
@@ -126,14 +147,18 @@ void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bo
 
 bool equal_schemas(ArrowSchema const& one, ArrowSchema const& other)
 {
-  if (text(one.format) != text(other.format) || text(one.name) != text(other.name) ||
-      one.flags != other.flags || metadata_of(one) != metadata_of(other) ||
+  // A schema that was released has no texts to read.
+  if (other.release == nullptr || text(one.format) != text(other.format) ||
+      text(one.name) != text(other.name) || one.flags != other.flags ||
       one.n_children != other.n_children ||
-      (one.dictionary == nullptr) != (other.dictionary == nullptr)) {
+      (one.dictionary == nullptr) != (other.dictionary == nullptr) ||
+      !equal_metadata(one.metadata, other.metadata)) {
     return false;
   }
+  if (one.n_children > 0 && other.children == nullptr) { return false; }
   for (std::int64_t i = 0; i < one.n_children; ++i) {
-    if (!equal_schemas(*one.children[i], *other.children[i])) { return false; }
+    auto const* child = other.children[i];
+    if (child == nullptr || !equal_schemas(*one.children[i], *child)) { return false; }
   }
   return one.dictionary == nullptr || equal_schemas(*one.dictionary, *other.dictionary);
 }
