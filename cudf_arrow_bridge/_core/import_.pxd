@@ -11,6 +11,7 @@ cdef class ImportContext:
     cdef object mr
     cdef object freed_on
     cdef object read_on
+    cdef bint has_objects
     cdef stream_ref stream
     cdef stream_ref reader
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow device arrays to pylibcudf columns and tables."""
 
+cimport cython
 from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
@@ -35,10 +36,13 @@ cdef class ImportContext:
         The stream that they are freed on.
     reader
         A second stream that reads them, or None.
+    has_objects
+        Whether resource or streams are objects of the caller's, which can refer to the buffers.
     """
 
-    def __cinit__(self, mr, stream, reader):
+    def __cinit__(self, mr, stream, reader, bint has_objects):
         self.mr = mr
+        self.has_objects = has_objects
         self.freed_on = stream
         self.read_on = reader
         # Resolved on this thread: on another one these may be other streams.
@@ -62,10 +66,14 @@ cdef class ProducerMemory:
         drop_share(self.owner)
 
 
+@cython.no_gc
 cdef class ImportedSpan(Span):
     """A buffer of an imported column.
 
     Not rmm's `DeviceBuffer`, which needs a driver. Freeing it may release the producer's array.
+
+    Python's garbage collector does not know of it: with as many columns as a wide table has, an
+    import would otherwise make the collector run several times.
     """
 
     #: Of a `device_buffer`; empty for a view of `ProducerMemory`.
@@ -77,27 +85,41 @@ cdef class ImportedSpan(Span):
             drop_share(self.owner)
 
 
+cdef class TrackedSpan(ImportedSpan):
+    """An `ImportedSpan` that the garbage collector knows of: it may be part of a cycle."""
+
+    cdef object tracked
+
+
+cdef ImportedSpan make_span(uintptr_t ptr, size_t size, object kept_alive, bint tracked):
+    cdef ImportedSpan self
+    if tracked:
+        self = TrackedSpan.__new__(TrackedSpan)
+        (<TrackedSpan>self).tracked = kept_alive
+    else:
+        self = ImportedSpan.__new__(ImportedSpan)
+        self.kept_alive = kept_alive
+    self.ptr = ptr
+    self.size = size
+    return self
+
+
 cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext context):
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
-    cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
-    self.ptr = <uintptr_t>buffer.get().data()
-    self.size = buffer.get().size()
+    cdef ImportedSpan self = make_span(
+        <uintptr_t>buffer.get().data(), buffer.get().size(), context, context.has_objects
+    )
     cdef shared_ptr[device_buffer] owner
     owner.reset(buffer.release())
     self.owner = context.released_in_order(static_pointer_cast[const_void, device_buffer](owner))
-    self.kept_alive = context
     return self
 
 
 cdef ImportedSpan view_memory(const void* address, size_t size, ProducerMemory memory):
     if size == 0:
         return None
-    cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
-    self.ptr = <uintptr_t>address
-    self.size = size
-    self.kept_alive = memory
-    return self
+    return make_span(<uintptr_t>address, size, memory, memory.context.has_objects)
 
 
 # Cached, as making a DataType goes through a Python enum, slower than all the rest of a column.
@@ -135,7 +157,9 @@ cdef Column wrap_column(
     return self
 
 
-cdef Column wrap_borrowed(core.borrowed_column& borrowed, ProducerMemory memory):
+cdef Column wrap_borrowed(
+    core.borrowed_column& borrowed, ProducerMemory memory, list no_children
+):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.type)
     self._size = borrowed.size
@@ -143,20 +167,23 @@ cdef Column wrap_borrowed(core.borrowed_column& borrowed, ProducerMemory memory)
     self._null_count = borrowed.null_count
     self._data = view_memory(borrowed.data, borrowed.data_size, memory)
     self._mask = view_memory(borrowed.mask, borrowed.mask_size, memory)
-    self._children = []
-    self._num_children = 0
-    if borrowed.offsets != NULL:
-        self._children.append(wrap_offsets(borrowed, memory))
+    if borrowed.offsets == NULL:
+        self._children = no_children
+        self._num_children = 0
+    else:
+        self._children = [wrap_offsets(borrowed, memory, no_children)]
         self._num_children = 1
     return self
 
 
-cdef Column wrap_offsets(core.borrowed_column& borrowed, ProducerMemory memory):
+cdef Column wrap_offsets(
+    core.borrowed_column& borrowed, ProducerMemory memory, list no_children
+):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.offsets_type)
     self._size = borrowed.offset + borrowed.size + 1
     self._data = view_memory(borrowed.offsets, borrowed.offsets_size, memory)
-    self._children = []
+    self._children = no_children
     return self
 
 
@@ -167,10 +194,11 @@ cdef list wrap_columns(core.borrowed_table& table, ImportContext context):
     memory.owner = context.released_in_order(move(table.owner))
     memory.context = context
     columns = []
+    no_children = []  # one for all, as each would be one more object for the garbage collector
     for i in range(table.columns.size()):
         borrowed = &table.columns[i]
         if borrowed.imported.storage.get() == NULL:
-            columns.append(wrap_borrowed(dereference(borrowed), memory))
+            columns.append(wrap_borrowed(dereference(borrowed), memory, no_children))
         else:
             columns.append(
                 wrap_column(
@@ -213,6 +241,7 @@ cdef class ImportArguments:
     cdef object stream
     cdef object reader
     cdef object mr
+    cdef bint has_objects
 
     def __cinit__(self, stream, reader, mr, bint copy, validate, bint sanitize):
         if validate not in ("minimal", "full"):
@@ -224,6 +253,8 @@ cdef class ImportArguments:
         self.stream = stream
         self.reader = reader
         self.mr = mr
+        # rmm's current resource and cuDF's stream are not the caller's.
+        self.has_objects = mr is not None or stream.owner is not None
 
     @property
     def sanitize(self) -> bool:
@@ -231,7 +262,9 @@ cdef class ImportArguments:
 
     cdef ImportContext context(self):
         """Return the context of an import on this thread."""
-        return ImportContext(resolve_resource(self.mr), self.stream, self.reader)
+        return ImportContext(
+            resolve_resource(self.mr), self.stream, self.reader, self.has_objects
+        )
 
 
 cdef class ArrayImporter:

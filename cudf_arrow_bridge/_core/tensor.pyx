@@ -180,7 +180,7 @@ cdef object import_view(
         imported = move(
             core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
         )
-    cdef ImportContext context = ImportContext(mr, options.stream, options.reader)
+    cdef ImportContext context = ImportContext(mr, options.stream, options.reader, True)
     cdef size_t i
     columns = []
     for i in range(imported.table.columns.size()):

@@ -46,11 +46,25 @@ __all__ = [
 ]
 
 
-class _Producer:
-    """Counts as a user of imported memory, which its producer may still read."""
+class _AlwaysShared:
+    """Stands for the buffers of cuDF's that refer to imported memory, and its producer.
+
+    cuDF writes in place only while a single one refers to memory. It asks for their number, adds
+    and removes; the producer may read the memory as long as it lives, so that the answer is always
+    that there are others. Weak references would take longer than all the rest of a buffer.
+    """
+
+    def __len__(self) -> int:
+        return 2
+
+    def add(self, buffer: object) -> None:
+        pass
+
+    def remove(self, buffer: object) -> None:
+        pass
 
 
-_PRODUCER = _Producer()
+_ALWAYS_SHARED = _AlwaysShared()
 
 
 def columns_of(obj: Any) -> Sequence[ColumnBase]:
@@ -96,7 +110,7 @@ def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
     if get_global_manager() is not None:
         column = rebuild_all(column, _unspillable)
     result = ColumnBase.create(column, dtype)
-    _add_producer_reference(result.plc_column)
+    _keep_from_writing(result.plc_column)
     return result
 
 
@@ -122,10 +136,13 @@ class ColumnMaker:
 
 
 def _buffer_of(span: Any) -> Buffer:
-    """Wrap the memory of a column with one more reference, that of its producer."""
-    # What as_buffer does, when it has found out that no buffer of cuDF's owns the memory.
-    owner = BufferOwner(ptr=span.ptr, size=span.size, owner=span)
-    owner._slices.add(_PRODUCER)
+    """Wrap imported memory, which no buffer of cuDF's owns: as as_buffer does, but not to write."""
+    # Without its constructor, for `_slices`.
+    owner = BufferOwner.__new__(BufferOwner)
+    owner._ptr = span.ptr
+    owner._size = span.size
+    owner._owner = span
+    owner._slices = _ALWAYS_SHARED
     return Buffer(owner=owner)
 
 
@@ -143,12 +160,12 @@ def _unspillable(span: Any) -> Any:
     return SpillableBuffer(owner=owner)
 
 
-def _add_producer_reference(column: plc.Column) -> None:
+def _keep_from_writing(column: plc.Column) -> None:
     for buffer in (column.data(), column.null_mask()):
         if buffer is not None:
-            buffer.owner._slices.add(_PRODUCER)
+            buffer.owner._slices = _ALWAYS_SHARED
     for child in column.children():
-        _add_producer_reference(child)
+        _keep_from_writing(child)
 
 
 class FrameLabels:
