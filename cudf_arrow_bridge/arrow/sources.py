@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -95,31 +95,19 @@ class SourceArray:
 
 
 def _pair(capsules: Any) -> tuple[object, object]:
-    if not isinstance(capsules, tuple | list) or len(capsules) != 2:
+    if not isinstance(capsules, (tuple, list)) or len(capsules) != 2:
         raise TypeError(f"{capsules!r} found, a pair of PyCapsules expected")
     schema, array = capsules
     return schema, array
 
 
-def _device_array(obj: Any) -> tuple[object, object]:
-    return _pair(obj.__arrow_c_device_array__())
-
-
-def _host_array(obj: Any) -> tuple[object, object]:
-    schema, array = _pair(obj.__arrow_c_array__())
-    return schema, device_array_capsule_from_array(array)
-
-
-#: The protocols of arrays in the order of preference, and how to call each.
-_ARRAY_PROTOCOLS: tuple[tuple[str, Callable[[Any], tuple[object, object]]], ...] = (
-    ("__arrow_c_device_array__", _device_array),
-    ("__arrow_c_array__", _host_array),
-)
+#: The protocols of arrays in the order of preference.
+_ARRAY_PROTOCOLS = ("__arrow_c_device_array__", "__arrow_c_array__")
 
 
 def has_array_protocol(obj: Any) -> bool:
     """Say whether an object has one of the protocols of arrays."""
-    return any(hasattr(obj, name) for name, _ in _ARRAY_PROTOCOLS)
+    return any(hasattr(obj, name) for name in _ARRAY_PROTOCOLS)
 
 
 def first_row_of(obj: Any) -> int:
@@ -131,14 +119,16 @@ def first_row_of(obj: Any) -> int:
 
 def find_array(obj: Any) -> SourceArray | None:
     """Ask an object for its array; None if it has none of the protocols of arrays."""
-    for name, get_capsules in _ARRAY_PROTOCOLS:
-        if hasattr(obj, name):
-            schema, array = get_capsules(obj)
-            if isinstance(obj, DeviceArray):
-                is_table = obj._kind == "table"
-                return SourceArray(schema, array, is_table, obj._labels, obj._first_row)
-            return SourceArray(schema, array, _is_known_table(obj), ())
-    return None
+    if (export := getattr(obj, "__arrow_c_device_array__", None)) is not None:
+        schema, array = _pair(export())
+    elif (export := getattr(obj, "__arrow_c_array__", None)) is not None:
+        schema, array = _pair(export())
+        array = device_array_capsule_from_array(array)
+    else:
+        return None
+    if isinstance(obj, DeviceArray):
+        return SourceArray(schema, array, obj._kind == "table", obj._labels, obj._first_row)
+    return SourceArray(schema, array, _are_tables(type(obj)), (), None)
 
 
 def open_array(obj: Any) -> SourceArray:
@@ -160,7 +150,7 @@ def open_array(obj: Any) -> SourceArray:
     hint = f"; it is a stream, with {', '.join(streams)}" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
-        f"{' or '.join(name for name, _ in _ARRAY_PROTOCOLS)} expected{hint}"
+        f"{' or '.join(_ARRAY_PROTOCOLS)} expected{hint}"
     )
 
 
@@ -174,7 +164,9 @@ def import_columns(
     return [column], column.size()
 
 
-def _is_known_table(obj: Any) -> bool:
+@lru_cache
+def _are_tables(cls: type) -> bool:
+    """Say whether objects of a class are known to be tables."""
     cudf = sys.modules.get("cudf")
     known = (plc.Table, pa.RecordBatch) + (() if cudf is None else (cudf.DataFrame,))
-    return isinstance(obj, known)
+    return issubclass(cls, known)

@@ -56,9 +56,10 @@ class Importer:
         cls, stream: Any, mr: Any, to: str, copy: bool, validate: str, sanitize: bool
     ) -> Importer:
         """Return an importer with these arguments, of which most callers give the usual ones."""
-        if stream is None and mr is None and sanitize is True and copy is False:
-            if validate == "minimal" and CUDF_HANDLE != PER_THREAD_HANDLE:
-                return _usual_importer(to)
+        is_usual = stream is None and mr is None and sanitize is True and copy is False
+        # A per-thread default stream is resolved on each thread.
+        if is_usual and validate == "minimal" and CUDF_HANDLE != PER_THREAD_HANDLE:
+            return _usual_importer(to)
         return cls(stream, mr, to, copy, validate, sanitize)
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:

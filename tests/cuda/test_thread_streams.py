@@ -189,14 +189,15 @@ class Noted:
         self.handles.append(self._stream.handle)
         return self.handles[-1]
 
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
 
 def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
     stream = Noted(resolve_stream(PER_THREAD_HANDLE))
     schema, _ = BATCH.__arrow_c_device_array__()
     importer = ArrayImporter(schema)
-    arguments = ImportArguments(
-        stream, None, None, copy=False, validate="minimal", sanitize=True
-    )
+    arguments = ImportArguments(stream, None, None, copy=False, validate="minimal", sanitize=True)
 
     def import_one():
         stream.handles.clear()

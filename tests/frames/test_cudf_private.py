@@ -46,6 +46,48 @@ def test_make_column_keeps_writers_away_at_every_depth():
     assert all(len(buffer.owner._slices) == 2 for buffer in buffers)
 
 
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (INTS, np.dtype("int64")),
+        (pa.array(["a", None]), private.DEFAULT_STRING_DTYPE),
+        (pa.array([["a"], None, ["b", None]]), cudf.ListDtype(private.DEFAULT_STRING_DTYPE)),
+        (pa.array([{"x": 1}, None]), cudf.StructDtype({"x": "int64"})),
+        (INTS.cast(pa.timestamp("s", "UTC")), pd.DatetimeTZDtype("s", zoneinfo.ZoneInfo("UTC"))),
+    ],
+    ids=lambda part: str(getattr(part, "type", part)),
+)
+@pytest.mark.parametrize("spills", [False, True])
+def test_a_column_maker_makes_what_cudf_would_check(array, dtype, spills, monkeypatch):
+    if spills:
+        turn_on(monkeypatch)
+    checked = private.make_column(to_plc(array), dtype)
+    source = to_plc(array)
+    made = private.ColumnMaker(checked)(source)
+    assert type(made) is type(checked)
+    assert made.dtype is checked.dtype
+    attributes, expected = (dict(vars(column)) for column in (made, checked))
+    assert attributes.pop("plc_column") is not expected.pop("plc_column")
+    assert attributes == expected
+    assert addresses(made.plc_column) == addresses(source)
+    for one, other in zip(buffers_of(made), buffers_of(checked), strict=True):
+        assert type(one) is type(other)
+        assert vars(one).keys() == vars(other).keys()
+        assert vars(one.owner).keys() == vars(other.owner).keys()
+        assert (one.size, one.owner.size) == (other.size, other.owner.size)
+        assert one.owner is not other.owner
+        assert len(one.owner._slices) > 1
+
+
+def buffers_of(column):
+    """The buffers of a cuDF column at every depth."""
+    levels = [column.plc_column]
+    for level in levels:
+        levels += level.children()
+    spans = [span for level in levels for span in (level.data(), level.null_mask())]
+    return [span for span in spans if span is not None]
+
+
 def test_sharing_takes_a_reference_that_counts():
     buffer = column(INTS, np.dtype("int64")).data
     share_buffer = private.buffer_sharer()
@@ -97,7 +139,8 @@ def test_columns_of(obj):
 
 def test_make_frame():
     labels = pd.MultiIndex.from_tuples([("b", 1), ("a", 2)], names=["u", None])
-    made = private.make_frame([plain(), plain()], labels, cudf.RangeIndex(1, 4), {"k": 1})
+    frame_labels = private.FrameLabels(labels)
+    made = private.make_frame([plain(), plain()], frame_labels, cudf.RangeIndex(1, 4), {"k": 1})
     pd.testing.assert_index_equal(made.columns, labels, exact=True)
     assert made.shape == (3, 2)
     assert made.attrs == {"k": 1}
@@ -105,9 +148,49 @@ def test_make_frame():
     assert made[("a", 2)].dtype == np.dtype("int64")
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Index(["a", "b"], name="n"),
+        pd.RangeIndex(2),
+        pd.Index([1.5, 2.5]),
+        pd.MultiIndex.from_tuples([("b", 1), ("a", 2)], names=["u", None]),
+        pd.Index([], dtype="str"),
+        # Names of the frame's own attributes.
+        pd.Index(["_attrs", "_flags"]),
+        pd.Index(["_data", "_index"]),
+    ],
+    ids=lambda labels: str(labels.tolist()),
+)
+def test_make_frame_sets_what_cudf_sets(labels):
+    columns = [plain() for _ in labels]
+    index = cudf.RangeIndex(3)
+    made = private.make_frame(columns, private.FrameLabels(labels), index, {})
+    expected = cudf.DataFrame._from_data(
+        dict(zip(range(len(columns)), columns, strict=True)), index=index, attrs={}
+    )
+    assert vars(made).keys() == vars(expected).keys()
+    for name, value in vars(expected).items():
+        assert type(vars(made)[name]) is type(value)
+    assert made._data.keys() == set(labels)
+    assert list(made._columns) == columns
+    assert made._index is index
+    assert made.flags.allows_duplicate_labels
+    pd.testing.assert_index_equal(made.columns, labels, exact=True)
+
+
+def test_frames_of_the_same_labels_do_not_share_their_names():
+    labels = private.FrameLabels(pd.MultiIndex.from_tuples([("b", 1)], names=["u", "v"]))
+    one, other = (private.make_frame([plain()], labels, cudf.RangeIndex(3), {}) for _ in range(2))
+    one.columns.names = ["w", "x"]
+    assert list(other.columns.names) == ["u", "v"]
+    assert list(labels.accessor([plain()]).to_pandas_index.names) == ["u", "v"]
+
+
 def test_make_frame_of_equal_labels():
+    labels = private.FrameLabels(pd.Index([1, True], dtype=object))
     with pytest.raises(ValueError, match="equal labels"):
-        private.make_frame([plain(), plain()], pd.Index([1, True], dtype=object), None)
+        private.make_frame([plain(), plain()], labels, cudf.RangeIndex(3), {})
 
 
 def test_make_series():
@@ -156,7 +239,8 @@ def test_a_note_stays_with_a_column_until_it_is_another():
     assert private.attachments([made]) == {}
     private.attach_to_column(made, "note")
     assert private.attachments([made]) == {0: "note"}
-    frame = private.make_frame([made], pd.Index(["a"]), None)
+    labels = private.FrameLabels(pd.Index(["a"]))
+    frame = private.make_frame([made], labels, cudf.RangeIndex(1), {})
     assert private.attachments([frame._data["a"]]) == {0: "note"}
     made._mimic_inplace(struct(b=1), inplace=True)
     assert private.attachments([made]) == {}

@@ -424,7 +424,8 @@ borrowed_table array_importer::borrow_column(ArrowDeviceArray* array,
                                              rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return cudf_arrow_bridge::borrow_column(state_->types, {array, options, state_->path, stream, mr});
+  return cudf_arrow_bridge::borrow_column(state_->types,
+                                          {array, options, state_->path, stream, mr});
 }
 
 }  // namespace cudf_arrow_bridge

@@ -572,6 +572,52 @@ TEST(ArrayImporter, TakesTheSameArraysAsColumns)
   }
 }
 
+TEST(ArrayImporter, BorrowsOneColumn)
+{
+  auto shapes = flat_shapes();
+  shapes.push_back(list_of(flat("int8")));
+  shapes.push_back(dictionary_of(flat("string")));
+  for (auto const& type : shapes) {
+    auto const importer = array_importer{*make_schema(type).get()};
+    for (auto const& slices : slice_cases) {
+      auto const values = samples(type, 50, 30);
+      tracked source{produce(type, values, slices_of(slices, true))};
+      auto const length = source.array->array.length;
+      auto const* data =
+        source.array->array.n_buffers > 1 ? source.array->array.buffers[1] : nullptr;
+      {
+        auto const table =
+          checked(importer.borrow_column(source.array.get(), {}, stream(), host_memory_resource()));
+        ASSERT_EQ(table.columns.size(), 1U);
+        EXPECT_EQ(table.num_rows, length);
+        EXPECT_EQ(source.released, 0);
+        expect_rows(table.columns[0].view(), type, values);
+        if (table.columns[0].imported.storage == nullptr && slices.top.before == 0) {
+          auto const& borrowed = table.columns[0];
+          EXPECT_EQ(borrowed.offsets == nullptr ? borrowed.data : borrowed.offsets, data);
+        }
+      }
+      EXPECT_EQ(source.released, 1);
+    }
+  }
+  tracked flat_source{produce(flat("int32"), samples(flat("int32"), 9, 30))};
+  auto const importer = array_importer{*make_schema(flat("int32")).get()};
+  auto const borrowed =
+    importer.borrow_column(flat_source.array.get(), {}, stream(), host_memory_resource());
+  EXPECT_EQ(borrowed.columns[0].imported.storage, nullptr);
+}
+
+TEST(ArrayImporter, KnowsItsSchema)
+{
+  auto const type     = struct_of({flat("int32"), list_of(flat("string"))});
+  auto const importer = array_importer{*make_schema(type).get()};
+  auto other          = make_schema(type);
+  EXPECT_TRUE(equal_schemas(*importer.schema().to_arrow().get(), *other.get()));
+  EXPECT_TRUE(importer.has_schema(*other.get()));
+  check(ArrowSchemaSetFormat(other->children[0], "l"));
+  EXPECT_FALSE(importer.has_schema(*other.get()));
+}
+
 TEST(ArrayImporter, RefusesWhatDoesNotFitTheSchema)
 {
   auto const importer = array_importer{*make_schema(batch_type, "batch").get()};

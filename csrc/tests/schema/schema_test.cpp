@@ -11,6 +11,13 @@
 #include <gtest/gtest.h>
 #include <nanoarrow/nanoarrow.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace cudf_arrow_bridge::test {
 namespace {
 
@@ -236,6 +243,107 @@ TEST_F(SharedSchema, MarksItsStructsAsReleased)
   shared.to_arrow().move_to(&schema);
   schema.release(&schema);
   EXPECT_EQ(schema.release, nullptr);
+}
+
+/// A struct of a dictionary and a list, with metadata at its top.
+unique_schema checked_schema()
+{
+  auto result   = make_schema(struct_of({dictionary_of(flat("string")), list_of(flat("int8"))}));
+  auto metadata = nanoarrow::UniqueBuffer{};
+  check(ArrowMetadataBuilderInit(metadata.get(), nullptr));
+  for (auto const* key : {"first", "second"}) {
+    check(ArrowMetadataBuilderAppend(metadata.get(), ArrowCharView(key), ArrowCharView("a value")));
+  }
+  check(ArrowSchemaSetMetadata(result.get(), reinterpret_cast<char const*>(metadata->data)));
+  return result;
+}
+
+TEST(EqualSchemas, DifferInAnything)
+{
+  auto const one = checked_schema();
+  EXPECT_TRUE(equal_schemas(*one.get(), *checked_schema().get()));
+  auto const expect_other = [&](std::string const& what, auto const& change) {
+    SCOPED_TRACE(what);
+    auto other = checked_schema();
+    change(*other.get());
+    EXPECT_FALSE(equal_schemas(*one.get(), *other.get()));
+    EXPECT_FALSE(equal_schemas(*other.get(), *one.get()));
+  };
+  expect_other("name", [](auto& schema) { check(ArrowSchemaSetName(schema.children[1], "b")); });
+  expect_other("format", [](auto& schema) {
+    check(ArrowSchemaSetFormat(schema.children[1]->children[0], "s"));
+  });
+  expect_other("flags", [](auto& schema) { schema.children[0]->flags ^= ARROW_FLAG_NULLABLE; });
+  expect_other("dictionary", [](auto& schema) {
+    check(ArrowSchemaSetFormat(schema.children[0]->dictionary, "U"));
+  });
+  expect_other("no metadata",
+               [](auto& schema) { check(ArrowSchemaSetMetadata(&schema, nullptr)); });
+  expect_other("metadata below", [](auto& schema) {
+    check(ArrowSchemaSetMetadata(schema.children[0], schema.metadata));
+  });
+}
+
+/// Metadata in memory of exactly its size, so that a sanitizer sees who reads past it.
+class other_metadata {
+ public:
+  explicit other_metadata(std::vector<char> bytes) : bytes_{std::move(bytes)} {}
+
+  [[nodiscard]] bool equals(ArrowSchema const& one)
+  {
+    auto other            = checked_schema();
+    auto const* const own = std::exchange(other->metadata, bytes_.data());
+    auto const result     = equal_schemas(one, *other.get());
+    other->metadata       = own;
+    return result;
+  }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+TEST(EqualSchemas, ReadMetadataOnlyAsFarAsItIsEqual)
+{
+  auto const one   = checked_schema();
+  auto const size  = static_cast<std::size_t>(ArrowMetadataSizeOf(one->metadata));
+  auto const whole = std::vector<char>{one->metadata, one->metadata + size};
+  EXPECT_TRUE(other_metadata{whole}.equals(*one.get()));
+  for (std::size_t i = 0; i < size; ++i) {
+    SCOPED_TRACE(std::to_string(i));
+    // The texts: a count, and four times a size and as many bytes. Cut after the part that differs.
+    auto other = whole;
+    other[i] ^= 64;
+    auto end = sizeof(std::int32_t);
+    while (end <= i) {
+      auto text = std::int32_t{0};
+      std::memcpy(&text, &whole[end], sizeof(text));
+      auto const size_end = end + sizeof(text);
+      end                 = i < size_end ? size_end : size_end + static_cast<std::size_t>(text);
+    }
+    other.resize(end);
+    other.shrink_to_fit();
+    EXPECT_FALSE(other_metadata{std::move(other)}.equals(*one.get()));
+  }
+}
+
+TEST(EqualSchemas, NeedNoCheckOfTheOther)
+{
+  auto const one       = checked_schema();
+  auto other           = checked_schema();
+  auto& list           = *other->children[1];
+  auto* const children = std::exchange(list.children, nullptr);
+  EXPECT_FALSE(equal_schemas(*one.get(), *other.get()));
+  list.children     = children;
+  auto* const child = std::exchange(list.children[0], nullptr);
+  EXPECT_FALSE(equal_schemas(*one.get(), *other.get()));
+  list.children[0]   = child;
+  auto const release = std::exchange(child->release, nullptr);
+  EXPECT_FALSE(equal_schemas(*one.get(), *other.get()));
+  child->release  = release;
+  list.n_children = -1;
+  EXPECT_FALSE(equal_schemas(*one.get(), *other.get()));
+  list.n_children = 1;
+  EXPECT_TRUE(equal_schemas(*one.get(), *other.get()));
 }
 
 TEST(SchemaErrors, NameTheColumn)

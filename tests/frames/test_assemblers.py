@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read from a schema is read once, and no frame sees what another one did with it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge._core.import_ import importer_of
+from cudf_arrow_bridge.frames import assemble, from_pylibcudf
+from testing.host_frames import content, frame, numbers
+from testing.peers.arrays import DeviceOnly
+
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([1, None, 3]),
+        "text": ["a", "b", None],
+        "list": [[1], None, [2, 3]],
+        "struct": pa.array([{"a": [1.5]}, None, {"a": None}]),
+        "zoned": pa.array([1, 2, None], pa.timestamp("ms", "Europe/Berlin")),
+        "decimal": pa.array([1, None, 2], pa.decimal128(12, 2)),
+        "kind": pa.array(["x", "y", "x"]).dictionary_encode(),
+        "date": pa.array([1, None, 3], pa.date32()),
+        "nothing": pa.nulls(3),
+        "uuid": pa.array([b"0" * 16, None, b"1" * 16], pa.binary(16)),
+        "map": pa.array([[("k", 1)], [], None], pa.map_("string", "int64")),
+    }
+)
+
+
+def imported(batch, **arguments):
+    return bridge.from_arrow_device(DeviceOnly(batch), **arguments)
+
+
+def renamed(batch, suffix):
+    return batch.rename_columns([f"{name}{suffix}" for name in batch.schema.names])
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The number of schemas read, and of columns whose dtype is found out, so far."""
+    count = {"schemas": 0, "dtypes": 0}
+
+    def noting(what, original):
+        def noted(*args):
+            count[what] += 1
+            return original(*args)
+
+        return noted
+
+    for name in ("decode_schema", "decode_field"):
+        monkeypatch.setattr(assemble, name, noting("schemas", getattr(assemble, name)))
+    monkeypatch.setattr(from_pylibcudf, "_convert", noting("dtypes", from_pylibcudf._convert))
+    return count
+
+
+def test_a_second_batch_of_a_schema_pays_for_nothing_but_conversions(reads):
+    batch = renamed(BATCH, " once")
+    first = imported(batch)
+    assert reads["schemas"] == 1
+    before = dict(reads)
+    second = imported(batch.slice(1))
+    assert reads["schemas"] == 1
+    # A dictionary and its values, days, and nulls: what they become is made of their values.
+    assert reads["dtypes"] - before["dtypes"] == 4
+    assert second.dtypes.to_dict() == {
+        **first.dtypes.to_dict(),
+        "kind once": second["kind once"].dtype,
+    }
+    assert content(second) == [rows[1:] for rows in content(first)]
+
+
+@pytest.mark.parametrize("name", BATCH.schema.names)
+def test_later_columns_are_like_the_first(name):
+    column = BATCH.column(name)
+    made = [imported(pa.record_batch({f"{name}, again": column})) for _ in range(3)]
+    first, *others = made
+    for other in others:
+        # Comparing categories needs a GPU; their values are compared below.
+        if name != "kind":
+            assert other.dtypes.tolist() == first.dtypes.tolist()
+        assert content(other) == content(first)
+        assert vars(other._data).keys() == vars(first._data).keys()
+        # Exported with the field that they came with.
+        (leaving,) = pa.schema(bridge.to_arrow_device(other))
+        assert leaving.type == pa.schema(bridge.to_arrow_device(first)).field(0).type
+    series = [imported(column, kind="column") for _ in range(2)]
+    assert content(series[0]) == content(series[1])
+
+
+def test_streams_and_arrays_of_a_schema_share_what_is_read(reads):
+    batch = renamed(BATCH.select(["number", "text"]), " streamed")
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(1)])
+    frames = list(bridge.from_arrow_device_stream(reader, concat=False))
+    imported(batch)
+    assert reads == {"schemas": 1, "dtypes": 2}
+    assert list(map(len, frames)) == [3, 2]
+
+
+VARIANTS = [
+    pa.schema([pa.field("a", pa.int64())]),
+    pa.schema([pa.field("b", pa.int64())]),
+    pa.schema([pa.field("a", pa.int64(), nullable=False)]),
+    pa.schema([pa.field("a", pa.int64(), metadata={"k": "v"})]),
+    pa.schema([pa.field("a", pa.int64(), metadata={"k": "w"})]),
+    pa.schema([pa.field("a", pa.int64(), metadata={"k": "vv"})]),
+    pa.schema([pa.field("a", pa.int64(), metadata={"k": "v", "l": "v"})]),
+    pa.schema([pa.field("a", pa.int64())], metadata={"k": "v"}),
+    pa.schema([pa.field("a", pa.float64())]),
+    pa.schema([pa.field("a", pa.timestamp("s"))]),
+    pa.schema([pa.field("a", pa.timestamp("s", "UTC"))]),
+    pa.schema([pa.field("a", pa.list_(pa.int64()))]),
+    pa.schema([pa.field("a", pa.list_(pa.field("x", pa.int64())))]),
+    pa.schema([pa.field("a", pa.list_(pa.int32()))]),
+    pa.schema([pa.field("a", pa.dictionary(pa.int32(), pa.int64()))]),
+    pa.schema([pa.field("a", pa.dictionary(pa.int32(), pa.int64(), ordered=True))]),
+    pa.schema([pa.field("a", pa.dictionary(pa.int32(), pa.string()))]),
+    pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.int64())]),
+    pa.schema([]),
+]
+
+
+def test_each_schema_is_read_as_itself():
+    """More of them than are kept, in turns, so that those kept are told apart."""
+    capsules = [schema.__arrow_c_schema__() for schema in VARIANTS]
+    order = [*range(len(VARIANTS)), *reversed(range(len(VARIANTS)))]
+    for position in order * 2:
+        importer = importer_of(capsules[position])
+        found = pa.schema(importer.schema)
+        assert found.equals(VARIANTS[position], check_metadata=True)
+        assert importer_of(VARIANTS[position].__arrow_c_schema__()) is importer
+
+
+def test_frames_of_a_schema_do_not_share_what_users_change():
+    metadata = json.dumps({"index_columns": [], "columns": [], "attributes": {"k": [1]}})
+    batch = pa.record_batch(
+        [pa.array([1])], schema=pa.schema([("a", "int64")], metadata={"pandas": metadata})
+    )
+    one, other = imported(batch), imported(batch)
+    assert one.attrs == {"k": [1]}
+    one.attrs["k"].append(2)
+    one.columns.name = "changed"
+    assert other.attrs == imported(batch).attrs == {"k": [1]}
+    assert [other.columns.name, imported(batch).columns.name] == [None, None]
+
+
+def test_labels_without_a_json_form_are_those_of_their_producer():
+    class Label:
+        pass
+
+    for label in (Label(), Label()):
+        exported = bridge.to_arrow_device(frame([numbers()], pd.Index([label])))
+        for _ in range(2):
+            (found,) = bridge.from_arrow_device(exported).columns
+            assert found is label
+
+
+class StoringStream:
+    """A stream of a caller's that keeps what was imported on it."""
+
+    frame = None
+
+    def __cuda_stream__(self):
+        return (0, 0)
+
+
+@pytest.mark.parametrize("array", [pa.array([1, 2]), pa.array([True, False])], ids=str)
+@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+def test_columns_kept_by_their_stream_are_collected_with_it(array, to):
+    stream = StoringStream()
+    stream.frame = imported(pa.record_batch({"a": array}), stream=stream, to=to)
+    gone = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_wide_import_is_little_work_for_the_garbage_collector():
+    """One object of each column is tracked: pylibcudf's column itself."""
+    batch = pa.record_batch({str(i): [1] for i in range(500)})
+    imported(batch, to="pylibcudf")
+    gc.collect()
+    before = len(gc.get_objects())
+    table = imported(batch, to="pylibcudf")
+    assert table.num_columns() == 500
+    assert len(gc.get_objects()) - before < 520
+
+
+def test_values_are_those_of_this_batch():
+    """Nothing of one batch is in the frames of the next."""
+    for values in (np.arange(5), np.arange(5) * 10):
+        found = imported(pa.record_batch({"values of a batch": values}))
+        assert content(found) == [values.tolist()]
+        assert isinstance(found.index, cudf.RangeIndex)
