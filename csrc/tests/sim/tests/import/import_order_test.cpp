@@ -190,6 +190,31 @@ TEST_F(import_order, last_offsets_are_read_after_the_event)
   }
 }
 
+TEST_F(import_order, borrowed_columns_are_ready_and_released_in_order)
+{
+  for (auto const& type : {flat("int32"), flat("string"), list_of(flat("bool8"))}) {
+    auto const values = samples(type, 20, 25);
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const far      = lasting_stream{};
+      auto const here     = lasting_stream{};
+      auto const source   = std::shared_ptr{column(type, values, far.get())};
+      auto const schema   = schema_of(source->view());
+      auto const importer = array_importer{*schema.get()};
+      auto array          = to_arrow(source, far.get()).to_arrow();
+      auto borrowed = importer.borrow_column(array.get(), {}, cuda::stream_ref{here.get()}, pool_);
+      ASSERT_EQ(borrowed.columns.size(), 1U);
+      EXPECT_EQ(borrowed.columns[0].imported.storage == nullptr, type.children.empty());
+      EXPECT_EQ(borrowed.num_rows, 20);
+      auto const seen = read_later(borrowed.columns[0].view(), type, here.get());
+      borrowed        = {};
+      drain_releases();
+      EXPECT_EQ(source.use_count(), 1);
+      EXPECT_EQ(*seen, values);
+    }
+  }
+}
+
 TEST_F(import_order, unknown_devices_are_named)
 {
   auto const here = lasting_stream{};

@@ -98,6 +98,22 @@ TEST_F(upload, does_not_wait_for_the_stream)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
 }
 
+TEST_F(upload, columns_that_would_be_borrowed_are_uploaded_instead)
+{
+  auto const stream   = lasting_stream{};
+  auto source         = host_source{flat("int32"), integer_rows({1, 2, 3})};
+  auto const importer = array_importer{*source.schema.get()};
+  auto const uploaded =
+    importer.borrow_column(source.array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
+  EXPECT_EQ(source.released(), 1);
+  ASSERT_EQ(uploaded.columns.size(), 1U);
+  EXPECT_EQ(uploaded.num_rows, 3);
+  EXPECT_EQ(uploaded.owner, nullptr);
+  auto const seen = read_later(uploaded.columns[0].view(), flat("int32"), stream.get());
+  synchronize(stream.get());
+  EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
+}
+
 TEST_F(upload, pinned_memory_is_kept_for_copies_in_flight)
 {
   auto const slow_one = lasting_stream{};
