@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .arrow.options import Kind, Validation
+from .arrow.options import Kind, Validation, check_kind
 from .arrow.source_streams import has_stream_protocol, open_stream
 from .arrow.sources import find_array, open_array
 from .import_.importer import Importer
@@ -89,8 +89,8 @@ def from_arrow_device(
         if has_stream_protocol(obj):
             return import_concatenated(open_stream(obj), kind, importer)
         source = open_array(obj)
-    kind = source.kind(kind)
-    parsed = source.importer()
+    kind = check_kind(kind) or source.kind
+    parsed = source.importer
     columns, num_rows = importer.import_array(parsed, source.array_capsule, kind)
     return importer.assembler(parsed, kind, source.labels)(columns, num_rows, source.first_row)
 

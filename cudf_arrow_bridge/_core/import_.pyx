@@ -20,7 +20,7 @@ from cudf_arrow_bridge._core.columns cimport Span
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
-from cudf_arrow_bridge._core.schema cimport Schema
+from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
 
 ctypedef const void const_void
 
@@ -290,32 +290,35 @@ cdef class ArrayImporter:
     def schema(self) -> Schema:
         return Schema.wrap(self.importer.get().schema())
 
-    def import_column(self, array, ImportArguments arguments not None):
-        """Import an array as a column; its capsule is consumed."""
-        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-        cdef ImportContext context = arguments.context()
-        cdef device_async_resource_ref resource = resource_of(context.mr)
-        cdef core.borrowed_table imported
-        with nogil:
-            imported = move(
-                self.importer.get().borrow_column(
-                    c_array, arguments.options, context.stream, resource
-                )
-            )
-        return wrap_columns(imported, context)[0]
+    def import_array(self, array, bint is_table, ImportArguments arguments not None):
+        """Import an array as columns and their number of rows; its capsule is consumed.
 
-    def import_table(self, array, ImportArguments arguments not None):
-        """Import a struct array as columns and a number of rows; its capsule is consumed."""
+        Parameters
+        ----------
+        array
+            The capsule of a device array.
+        is_table
+            Whether its children are the columns; else it is the one column.
+        arguments
+            The arguments of the import.
+        """
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef ImportContext context = arguments.context()
         cdef device_async_resource_ref resource = resource_of(context.mr)
         cdef core.borrowed_table imported
         with nogil:
-            imported = move(
-                self.importer.get().borrow_table(
-                    c_array, arguments.options, context.stream, resource
+            if is_table:
+                imported = move(
+                    self.importer.get().borrow_table(
+                        c_array, arguments.options, context.stream, resource
+                    )
                 )
-            )
+            else:
+                imported = move(
+                    self.importer.get().borrow_column(
+                        c_array, arguments.options, context.stream, resource
+                    )
+                )
         return wrap_columns(imported, context), imported.num_rows
 
 
@@ -324,7 +327,7 @@ cdef tuple newest_importers = ()
 cdef Py_ssize_t MAX_IMPORTERS = 16
 
 
-def importer_of(schema) -> ArrayImporter:
+cpdef ArrayImporter importer_of(schema):
     """Return the importer of the schema in a capsule, which is not consumed.
 
     Those of the newest schemas are kept, since producers send many arrays of one schema.
@@ -341,3 +344,53 @@ def importer_of(schema) -> ArrayImporter:
     importer = ArrayImporter(schema)
     newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
     return importer
+
+
+cdef class SourceArray:
+    """One array that a producer handed over.
+
+    Parameters
+    ----------
+    schema_capsule, array_capsule
+        ``arrow_schema`` and ``arrow_device_array``; an import consumes the latter.
+    known_table
+        Whether the object is known to be a table, whatever its schema's flags.
+    labels
+        Labels without a JSON form, of a `DeviceArray` that this process exported.
+    first_row
+        For a batch of a stream, the number of rows before it: where its part of a range index
+        begins. None for a single array.
+    """
+
+    cdef readonly object schema_capsule
+    cdef readonly object array_capsule
+    cdef readonly tuple labels
+    cdef readonly object first_row
+    cdef bint known_table
+    cdef ArrayImporter parsed
+
+    def __init__(self, schema_capsule, array_capsule, bint known_table, tuple labels, first_row):
+        self.schema_capsule = schema_capsule
+        self.array_capsule = array_capsule
+        self.known_table = known_table
+        self.labels = labels
+        self.first_row = first_row
+
+    @property
+    def kind(self) -> str:
+        """Whether this is a table or a column: by object and schema, never by the data."""
+        is_table = (
+            is_struct(self.schema_capsule) if self.known_table else marks_table(self.schema_capsule)
+        )
+        return "table" if is_table else "column"
+
+    @property
+    def importer(self) -> ArrayImporter:
+        """What imports arrays of this schema."""
+        if self.parsed is None:
+            self.parsed = importer_of(self.schema_capsule)
+        return self.parsed
+
+    def length(self) -> int:
+        """Return the number of rows that the array claims."""
+        return device_array_from_capsule(self.array_capsule).array.length

@@ -113,7 +113,6 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         const ArrowSchema*,
     ) except +libcudf_exception_handler
     shared_schema copy_schema(const ArrowSchema&) except +libcudf_exception_handler
-    bool equal_schemas(const ArrowSchema&, const ArrowSchema&)
     void check_same_schema(
         const ArrowSchema&, const ArrowSchema&, bool
     ) except +libcudf_exception_handler

@@ -14,6 +14,8 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
 cdef column_metadata to_column_metadata(object metadata) except *
 cdef vector[pair[string, string]] to_key_values(object metadata) except *
 cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL
+cpdef bint marks_table(object capsule) except -1
+cpdef bint is_struct(object capsule) except -1
 
 
 cdef class Schema:

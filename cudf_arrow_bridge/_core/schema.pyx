@@ -3,7 +3,7 @@
 
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strcmp
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -16,7 +16,6 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     check_same_schema,
     column_metadata,
     copy_schema,
-    equal_schemas,
     shared_schema,
     unique_schema,
 )
@@ -71,16 +70,6 @@ cdef class Schema:
         return Schema.wrap(move(copied))
 
 
-def are_equal(one, other) -> bool:
-    """Whether the schemas in two capsules are equal in every respect.
-
-    Both must be valid: they are not checked. Arrays with them have been imported.
-    """
-    return equal_schemas(
-        dereference(schema_from_capsule(one)), dereference(schema_from_capsule(other))
-    )
-
-
 def check_same(expected, found) -> None:
     """Check that arrays with the schemas in two capsules fit one stream; nullability may differ.
 
@@ -102,16 +91,16 @@ cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL:
     return schema_from_capsule(capsule)
 
 
-def marks_table(object capsule) -> bool:
+cpdef bint marks_table(object capsule) except -1:
     """Whether a schema is a struct that is not nullable, as for a record batch."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     return is_struct(capsule) and not (schema.flags & ARROW_FLAG_NULLABLE)
 
 
-def is_struct(object capsule) -> bool:
+cpdef bint is_struct(object capsule) except -1:
     """Whether the top level of a schema is a struct."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
-    return schema.format != NULL and <bytes>schema.format == b"+s"
+    return schema.format != NULL and strcmp(schema.format, "+s") == 0
 
 
 cdef int32_t read_size(const char** cursor) noexcept:

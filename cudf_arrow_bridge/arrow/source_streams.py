@@ -43,8 +43,9 @@ class SourceStream:
         self.labels = labels
         self._reader = reader
 
+    @property
     def importer(self) -> ArrayImporter:
-        """Return what imports arrays of this schema."""
+        """What imports arrays of this schema."""
         return importer_of(self.schema.__arrow_c_schema__())
 
     def source_arrays(self) -> Iterator[SourceArray]:

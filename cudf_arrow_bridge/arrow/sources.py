@@ -4,94 +4,28 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.capsules import device_array_capsule_from_array, length_of
-from .._core.import_ import ArrayImporter, ImportArguments, importer_of
-from .._core.schema import is_struct, marks_table
+from .._core.capsules import device_array_capsule_from_array
+from .._core.import_ import SourceArray
 from .device_array import DeviceArray
-from .options import Kind, check_kind
-from .schemas import as_field, as_schema
 
 __all__ = [
     "STREAM_PROTOCOLS",
-    "ImportedColumns",
     "SourceArray",
+    "are_same",
     "find_array",
     "has_array_protocol",
-    "import_columns",
     "open_array",
 ]
 
-#: Columns, and their number of rows.
-ImportedColumns = tuple[list[plc.Column], int]
-
 #: The protocols of streams in the order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
-
-
-@dataclass(slots=True)
-class SourceArray:
-    """One array that a producer handed over.
-
-    Attributes
-    ----------
-    schema_capsule, array_capsule
-        ``arrow_schema`` and ``arrow_device_array``; an import consumes the latter.
-    known_table
-        Whether the object is known to be a table, whatever its schema's flags.
-    labels
-        Labels without a JSON form, of a `DeviceArray` that this process exported.
-    first_row
-        For a batch of a stream, the number of rows before it: where its part of a range index
-        begins. None for a single array.
-    """
-
-    schema_capsule: object
-    array_capsule: object
-    known_table: bool
-    labels: tuple[Any, ...]
-    first_row: int | None = None
-
-    def kind(self, requested: Kind | None) -> Kind:
-        """Decide by object and schema, never by the data, whether this is a table or a column.
-
-        Parameters
-        ----------
-        requested
-            What the caller says it is, or None.
-
-        Raises
-        ------
-        ValueError
-            If `requested` is neither.
-        """
-        if (kind := check_kind(requested)) is not None:
-            return kind
-        if self.known_table and is_struct(self.schema_capsule):
-            return "table"
-        return "table" if marks_table(self.schema_capsule) else "column"
-
-    def length(self) -> int:
-        """Return the number of rows that the array claims."""
-        return length_of(self.array_capsule)
-
-    def importer(self) -> ArrayImporter:
-        """Return what imports arrays of this schema."""
-        return importer_of(self.schema_capsule)
-
-    def schema(self) -> pa.Schema:
-        """Return a record batch's schema."""
-        return as_schema(self.schema_capsule)
-
-    def field(self) -> pa.Field:
-        """Return an array's field."""
-        return as_field(self.schema_capsule)
 
 
 def _pair(capsules: Any) -> tuple[object, object]:
@@ -115,6 +49,11 @@ def first_row_of(obj: Any) -> int:
     if isinstance(obj, DeviceArray):
         return obj._first_row or 0
     return (obj.first_row or 0) if isinstance(obj, SourceArray) else 0
+
+
+def are_same(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """Say whether labels, which are any objects, are the same ones: those of one producer are."""
+    return labels is others or (len(labels) == len(others) and all(map(is_, labels, others)))
 
 
 def find_array(obj: Any) -> SourceArray | None:
@@ -152,16 +91,6 @@ def open_array(obj: Any) -> SourceArray:
         f"an object of type {type(obj).__name__} found, one with "
         f"{' or '.join(_ARRAY_PROTOCOLS)} expected{hint}"
     )
-
-
-def import_columns(
-    importer: ArrayImporter, array_capsule: object, kind: Kind, arguments: ImportArguments
-) -> ImportedColumns:
-    """Import an array as the columns of a table, or as one column; its capsule is consumed."""
-    if kind == "table":
-        return importer.import_table(array_capsule, arguments)
-    column = importer.import_column(array_capsule, arguments)
-    return [column], column.size()
 
 
 @lru_cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,12 +12,11 @@ import pylibcudf as plc
 
 from .._core.columns import types_of
 from .._core.import_ import ImportArguments
-from .._core.schema import Schema, are_equal
-from ..arrow.bounded_cache import BoundedCache
 from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import from_field
 from ..arrow.options import Kind
-from ..arrow.sources import SourceArray, import_columns, open_array
+from ..arrow.schemas import as_field, as_schema
+from ..arrow.sources import SourceArray, are_same, open_array
 from ..cuda.streams import Stream
 
 __all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
@@ -79,44 +77,25 @@ def export_input_of_source(
     """
     # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
     arguments = ImportArguments(stream, None, None, copy=False, validate="minimal", sanitize=False)
-    kind = source.kind(kind)
-    columns, num_rows = import_columns(source.importer(), source.array_capsule, kind, arguments)
+    kind = kind or source.kind
+    columns, num_rows = source.importer.import_array(
+        source.array_capsule, kind == "table", arguments
+    )
     return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns))
 
 
-@dataclass(frozen=True)
-class _SourceKey:
-    """All that the schema of an export of an imported array depends on."""
-
-    schema: object
-    kind: Kind
-    types: bytes
-    labels: tuple[Any, ...]
-
-    def equals(self, other: _SourceKey) -> bool:
-        # Labels are any objects; those of one producer's arrays are the same ones.
-        return (
-            self.types == other.types
-            and self.kind == other.kind
-            and list(map(id, self.labels)) == list(map(id, other.labels))
-            and are_equal(self.schema, other.schema)
-        )
-
-
-_specs: BoundedCache[_SourceKey, SchemaSpec] = BoundedCache()
-
-
 def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:
-    # The batches of one stream share a spec: each has a schema of its own, equal to the others.
-    key = _SourceKey(source.schema_capsule, kind, types_of(columns), source.labels)
-    spec = _specs.find(key.equals)
-    if spec is None:
+    # Kept with the importer of the schema: the batches of one stream share a spec, each with a
+    # schema of its own, equal to the others. The types can depend on the sizes of dictionaries.
+    derived = source.importer.derived
+    key = ("spec", kind, types_of(columns))
+    spec: SchemaSpec | None = derived.get(key)
+    if spec is None or not are_same(spec.labels, source.labels):
         if kind == "table":
-            schema = source.schema()
+            schema = as_schema(source.schema_capsule)
             fields = [from_field(field) for field in schema]
             spec = SchemaSpec(fields, schema.metadata or {}, source.labels)
         else:
-            spec = SchemaSpec([from_field(source.field())], {}, source.labels)
-        copied = Schema.copy_of(source.schema_capsule).__arrow_c_schema__()
-        _specs.add(replace(key, schema=copied), spec)
+            spec = SchemaSpec([from_field(as_field(source.schema_capsule))], {}, source.labels)
+        derived[key] = spec
     return spec

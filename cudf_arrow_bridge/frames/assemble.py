@@ -12,6 +12,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ..arrow.schemas import as_field, as_schema
+from ..arrow.sources import are_same
 from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
 from .from_pylibcudf import ColumnConverter
 from .layout import RowIndex, decode_field, decode_schema
@@ -33,7 +34,7 @@ def assemble_frame(
     columns: Sequence[plc.Column],
     schema: pa.Schema,
     num_rows: int,
-    labels: Sequence[Any] = (),
+    labels: tuple[Any, ...] = (),
     stream: Any = None,
 ) -> cudf.DataFrame | cudf.Series:
     """Make a frame from the columns of one record batch; see `FrameAssembler`."""
@@ -41,7 +42,7 @@ def assemble_frame(
 
 
 def assemble_series(
-    column: plc.Column, field: pa.Field, labels: Sequence[Any] = (), stream: Any = None
+    column: plc.Column, field: pa.Field, labels: tuple[Any, ...] = (), stream: Any = None
 ) -> cudf.Series:
     """Make a series from one array; see `SeriesAssembler`."""
     return SeriesAssembler(field, labels)([column], column.size(), None, stream)
@@ -50,7 +51,7 @@ def assemble_series(
 def assembler_of(
     parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]
 ) -> FrameAssembler | SeriesAssembler:
-    """Return the assembler for arrays of one schema, which is made once and kept with its importer.
+    """Return the assembler for arrays of one schema, which is kept with the schema's importer.
 
     Parameters
     ----------
@@ -61,18 +62,16 @@ def assembler_of(
     labels
         The labels without a JSON form; see `SchemaSpec`.
     """
-    # Such labels are any objects, so that an assembler with them is for one producer only.
-    assembler: FrameAssembler | SeriesAssembler | None
-    assembler = None if labels else parsed.derived.get(kind)
-    if assembler is None:
+    key = ("assembler", kind)
+    assembler: FrameAssembler | SeriesAssembler | None = parsed.derived.get(key)
+    if assembler is None or not are_same(assembler.labels, labels):
         schema = parsed.schema
         assembler = (
             FrameAssembler(as_schema(schema), labels)
             if kind == "table"
             else SeriesAssembler(as_field(schema), labels)
         )
-        if not labels:
-            parsed.derived[kind] = assembler
+        parsed.derived[key] = assembler
     return assembler
 
 
@@ -88,9 +87,10 @@ class FrameAssembler:
         The labels without a JSON form; see `SchemaSpec`.
     """
 
-    def __init__(self, schema: pa.Schema, labels: Sequence[Any] = ()) -> None:
+    def __init__(self, schema: pa.Schema, labels: tuple[Any, ...] = ()) -> None:
+        self.labels = labels
         self._layout = decode_schema(schema, labels)
-        self._labels = FrameLabels(self._layout.labels)
+        self._frame_labels = FrameLabels(self._layout.labels)
         self._converters = [
             ColumnConverter(field, hint)
             for field, hint in zip(schema, self._layout.hints, strict=True)
@@ -136,7 +136,7 @@ class FrameAssembler:
             series.attrs = attrs
             return series
         try:
-            return make_frame(data, self._labels, index, attrs)
+            return make_frame(data, self._frame_labels, index, attrs)
         except ValueError as error:
             duplicates = layout.labels[layout.labels.duplicated()].tolist()
             raise TypeError(
@@ -156,7 +156,8 @@ class SeriesAssembler:
         The labels without a JSON form; see `SchemaSpec`.
     """
 
-    def __init__(self, field: pa.Field, labels: Sequence[Any] = ()) -> None:
+    def __init__(self, field: pa.Field, labels: tuple[Any, ...] = ()) -> None:
+        self.labels = labels
         self._name, hint, self._row_index = decode_field(field, labels)
         self._convert = ColumnConverter(field, hint)
 

@@ -14,10 +14,10 @@ from .._core.import_ import ArrayImporter
 from ..arrow.export_input import ExportInput, export
 from ..arrow.options import ExportOptions, Kind
 from ..arrow.schemas import empty
-from ..arrow.sources import ImportedColumns, open_array
+from ..arrow.sources import open_array
 from ..cuda.residency import ComputeLocation, has_gpu
 from ..frames import convert
-from .importer import Importer
+from .importer import ImportedColumns, Importer
 
 __all__ = ["MAX_ROWS", "concatenate"]
 
@@ -65,7 +65,7 @@ def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> p
     except pa.ArrowInvalid as error:
         raise OverflowError(f"{error}: import the stream with concat=False") from error
     source = open_array(array)
-    (result,), _ = importer.import_array(source.importer(), source.array_capsule, "column")
+    (result,), _ = importer.import_array(source.importer, source.array_capsule, "column")
     return result
 
 

@@ -12,14 +12,16 @@ import pylibcudf as plc
 from .._core.columns import table_of
 from .._core.import_ import ArrayImporter, ImportArguments
 from ..arrow.options import Kind
-from ..arrow.sources import ImportedColumns, import_columns
 from ..cuda.ordering import ImportStreams
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Importer"]
+__all__ = ["ImportedColumns", "Importer"]
+
+#: Columns, and their number of rows.
+ImportedColumns = tuple[list[plc.Column], int]
 
 #: Makes the result from columns, their number of rows, and `SourceArray.first_row`.
 Assembler = Callable[[list[plc.Column], int, int | None], Any]
@@ -64,7 +66,7 @@ class Importer:
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import an array, given by its capsule, as the columns of a table, or as one column."""
-        imported = import_columns(parsed, capsule, kind, self._arguments)
+        imported = parsed.import_array(capsule, kind == "table", self._arguments)
         if not self._are_ordered:
             self.streams.compute_after_import()
         return imported

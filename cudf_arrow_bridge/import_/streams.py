@@ -18,7 +18,7 @@ __all__ = ["import_batches", "import_concatenated"]
 def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iterator[Any]:
     """Import each array of a stream when it is asked for; see `from_arrow_device_stream`."""
     try:
-        parsed = stream.importer()
+        parsed = stream.importer
         assemble = importer.assembler(parsed, kind, stream.labels)
         first_row = 0
         for capsule in stream.arrays:
@@ -48,6 +48,6 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
             capsules.append(capsule)
     finally:
         stream.release()
-    parsed = stream.importer()
+    parsed = stream.importer
     assemble = importer.assembler(parsed, kind, stream.labels)
     return assemble(*concatenate(capsules, parsed, kind, importer), None)

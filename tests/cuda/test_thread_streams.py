@@ -201,7 +201,7 @@ def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
 
     def import_one():
         stream.handles.clear()
-        importer.import_table(BATCH.__arrow_c_device_array__()[1], arguments)
+        importer.import_array(BATCH.__arrow_c_device_array__()[1], True, arguments)
         return set(stream.handles)
 
     assert import_one() == {PER_THREAD_HANDLE}

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pylibcudf as plc
 
-from cudf_arrow_bridge.arrow import sources
 from cudf_arrow_bridge.cuda.spans import view_host
-from cudf_arrow_bridge.export import inputs
-from cudf_arrow_bridge.import_ import importer, tensors
+from cudf_arrow_bridge.export import exporter, inputs
+from cudf_arrow_bridge.import_ import tensors
+from cudf_arrow_bridge.import_.importer import Importer
 
 T = plc.TypeId
 SIGNED = {T.INT8: "int8", T.INT16: "int16", T.INT32: "int32", T.INT64: "int64"}
@@ -80,10 +80,15 @@ def watch(monkeypatch, note):
     def look(columns, sanitized):
         note([v for column in columns for v in violations(column, sanitized=sanitized)])
 
-    def import_columns(parsed, array_capsule, kind, arguments):
-        imported = original(parsed, array_capsule, kind, arguments)
-        look(imported[0], arguments.sanitize)
+    def import_array(self, *args):
+        imported = original_import(self, *args)
+        look(imported[0], self._arguments.sanitize)
         return imported
+
+    def export_input(*args):
+        made = original_input(*args)
+        look(made.columns, False)
+        return made
 
     def tensor(original):
         def checked(*args):
@@ -93,9 +98,10 @@ def watch(monkeypatch, note):
 
         return checked
 
-    original = sources.import_columns
-    for module in (importer, inputs):
-        monkeypatch.setattr(module, "import_columns", import_columns)
+    original_import, original_input = Importer.import_array, inputs.export_input_of_source
+    monkeypatch.setattr(Importer, "import_array", import_array)
+    for module in (inputs, exporter):
+        monkeypatch.setattr(module, "export_input_of_source", export_input)
     for name in ("import_dlpack", "import_memory"):
         monkeypatch.setattr(tensors, name, tensor(getattr(tensors, name)))
 
