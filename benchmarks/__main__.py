@@ -19,15 +19,15 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import bookkeeping, cases, device, plot, report
+from . import bookkeeping, cases, device, plot, readme, report
 from .measure import Effort, measure
 from .memory import peaks
 from .startup import import_cost
 
 _QUICK = Effort(rounds=3, sample_seconds=1e-4)
-_FULL = Effort(rounds=200, sample_seconds=1e-3)
+_FULL = Effort(rounds=200, sample_seconds=1e-3, seconds=3)
 _INTERPRETERS = 11
-_NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's own interop, for want of a GPU."
+_NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's interop and cuDF, for want of a GPU."
 _ON_GPU = "Left out: the cases in host memory; they run where CUDA_VISIBLE_DEVICES hides the GPU."
 
 
@@ -43,9 +43,12 @@ def main() -> None:
         "--from", type=Path, metavar="FILE", dest="source",
         help="measure nothing: show and draw the results that --json wrote there",
     )  # fmt: skip
+    parser.add_argument(
+        "--markdown", action="store_true", help="print README's table instead of the others"
+    )
     options = parser.parse_args()
     if options.source is not None and (options.quick or options.only or options.json):
-        parser.error("--from measures nothing: of the others it takes --plot only")
+        parser.error("--from measures nothing: of the others it takes --plot and --markdown")
     if options.plot is not None:
         try:
             plot.figure_class()  # before minutes of measuring
@@ -58,7 +61,10 @@ def main() -> None:
         result = _measure(effort, options.only, console)
     else:
         result = json.loads(options.source.read_text())
-    _show(result, console)
+    if options.markdown:
+        print(readme.table(result["results"]))
+    else:
+        _show(result, console)
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
     if options.plot is not None:
@@ -116,7 +122,8 @@ def _core(effort: Effort) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _show(result: dict[str, Any], console: Console) -> None:
-    console.print(report.table(result["results"]))
+    for table in report.tables(result["results"]):
+        console.print(table)
     streams = report.memory_table(result["results"])
     if streams is not None:
         console.print(streams)
