@@ -19,7 +19,7 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import bookkeeping, cases, device, plot, readme, report
+from . import bookkeeping, cases, device, plot, python_bookkeeping, readme, report
 from .measure import Effort, measure
 from .memory import peaks
 from .startup import import_cost
@@ -86,11 +86,11 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         )
     ]
     records.sort(key=lambda entry: entry["group"])
-    core: list[dict[str, Any]] = []
+    counted: dict[str, list[dict[str, Any]]] = {"core": [], "python": []}
     left_out = [_ON_GPU if has_gpu() else _NO_GPU]
     if only in "core" and not has_gpu():
-        with console.status("Measuring the C++ core"):
-            core, missing = _core(effort)
+        with console.status("Measuring the C++ core, and counting"):
+            missing = _bookkeeping(effort, counted)
         left_out += missing
     imported = None
     if not only:
@@ -102,23 +102,25 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         "left_out": left_out,
         "results": records,
         "import": imported,
-        "core": core,
+        **counted,
         "sliced_strings": device.sliced_strings() if has_gpu() else None,
     }
 
 
-def _core(effort: Effort) -> tuple[list[dict[str, Any]], list[str]]:
-    """Measure the C++ core, or say why that was left out."""
-    why = "Left out: the C++ core beside its floor"
+def _bookkeeping(effort: Effort, counted: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """Measure the C++ core and count what Python's ways take, or say why that was left out."""
+    why = "Left out: the C++ core beside its floor, and what Python's tables and frames take"
     try:
         with tempfile.TemporaryDirectory() as folder:
             program = bookkeeping.Program(Path(folder))
-            counted = effort is _FULL and program.counts_instructions()
-            return program.records(effort.rounds, instructions=counted), []
+            instructions = effort is _FULL and bookkeeping.counts_instructions()
+            counted["core"] = program.records(effort.rounds, instructions=instructions)
+            counted["python"] = python_bookkeeping.records(program, instructions=instructions)
     except FileNotFoundError as error:
-        return [], [f"{why}, for want of {error.filename}"]
+        return [f"{why}, for want of {error.filename}"]
     except subprocess.CalledProcessError as error:
-        return [], [f"{why}: {error.stderr}"]
+        return [f"{why}: {error.stderr}"]
+    return []
 
 
 def _show(result: dict[str, Any], console: Console) -> None:
@@ -129,6 +131,8 @@ def _show(result: dict[str, Any], console: Console) -> None:
         console.print(streams)
     if result["core"]:
         console.print(bookkeeping.table(result["core"]))
+    if result["python"]:
+        console.print(python_bookkeeping.table(result["python"]))
     if result["import"] is not None:
         console.print(report.import_line(result["import"]), soft_wrap=True)
     if result["sliced_strings"] is not None:
