@@ -24,6 +24,7 @@ or libcudf's columns, check nothing and own nothing. `native` is a program of it
 the installed package, that lets one table cross both ways, in turns with the floor's, each sample
 in a process forked for it, since how the last job left the heap decides what the next one pays. It
 counts nanoseconds and allocations. Where there is a valgrind, that counts instructions, which
-hardly depend on the machine; `tests/project/test_bookkeeping.py` holds them and the allocations, no
-times.
+hardly depend on the machine. `python_bookkeeping.py` counts both for tables and frames in Python,
+and the functions that are called, beside pyarrow's and cuDF's own counts, in processes started for
+it. `tests/project/test_bookkeeping.py` holds all of these counts, no times.
 """

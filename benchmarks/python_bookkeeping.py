@@ -23,7 +23,7 @@ from .measure import Contestant
 from .report import short
 from .ways import export_of, import_of, to_pylibcudf
 
-__all__ = ["FLOORS", "UNITS", "records", "table"]
+__all__ = ["FLOORS", "records", "table"]
 
 #: What is counted, and whose count it is a multiple of.
 FLOORS = {
@@ -32,7 +32,7 @@ FLOORS = {
     "frame export": "to_pylibcudf",
     "frame import": "from_pylibcudf",
 }
-UNITS = ("allocations", "calls", "instructions")
+_UNITS = ("allocations", "calls", "instructions")
 
 _FEW, _MANY = 10, 110  # columns; a hundred more tell the price of a column from that of a call
 _TIMES = 5  # that each job is counted
@@ -102,7 +102,7 @@ def _child(function: str, library: Path) -> tuple[str, ...]:
 
 def table(records: list[dict[str, Any]]) -> Table:
     """Lay records out for the terminal."""
-    units = [unit for unit in UNITS if unit in records[0]]
+    units = [unit for unit in _UNITS if unit in records[0]]
     result = Table(
         title="Python's tables and frames: int64 columns",
         caption=(

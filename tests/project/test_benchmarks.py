@@ -1,6 +1,7 @@
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -209,6 +210,14 @@ def test_streams_have_their_peak_memory_in_a_table(result):
     for entry in data["results"]:
         for contestant in entry["contestants"].values():
             assert contestant["peak_kib"] is None or contestant["peak_kib"] >= 0
+
+
+@pytest.mark.skipif(has_gpu() or not shutil.which("cmake"), reason="no cmake, or on a GPU")
+def test_it_counts_what_python_takes(result):
+    data, printed = result
+    assert "Python's tables and frames" in printed
+    jobs = [entry["job"] for entry in data["python"]]
+    assert jobs == ["table export", "table import", "frame export", "frame import"]
 
 
 @pytest.mark.skipif(not memory.supported(), reason="no high-water mark of this process alone")
