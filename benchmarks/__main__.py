@@ -25,7 +25,7 @@ from .memory import peaks
 from .startup import import_cost
 
 _QUICK = Effort(rounds=3, sample_seconds=1e-4)
-_FULL = Effort(rounds=200, sample_seconds=1e-3, seconds=3)
+_FULL = Effort(rounds=200, sample_seconds=1e-3, seconds=2)
 _INTERPRETERS = 11
 _NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's interop and cuDF, for want of a GPU."
 _ON_GPU = "Left out: the cases in host memory; they run where CUDA_VISIBLE_DEVICES hides the GPU."
