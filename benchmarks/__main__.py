@@ -19,15 +19,15 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import bookkeeping, cases, device, plot, report
+from . import bookkeeping, cases, device, plot, python_bookkeeping, readme, report
 from .measure import Effort, measure
 from .memory import peaks
 from .startup import import_cost
 
 _QUICK = Effort(rounds=3, sample_seconds=1e-4)
-_FULL = Effort(rounds=200, sample_seconds=1e-3)
+_FULL = Effort(rounds=200, sample_seconds=1e-3, seconds=2)
 _INTERPRETERS = 11
-_NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's own interop, for want of a GPU."
+_NO_GPU = "Left out: the GPU cases, ours beside pylibcudf's interop and cuDF, for want of a GPU."
 _ON_GPU = "Left out: the cases in host memory; they run where CUDA_VISIBLE_DEVICES hides the GPU."
 
 
@@ -43,9 +43,12 @@ def main() -> None:
         "--from", type=Path, metavar="FILE", dest="source",
         help="measure nothing: show and draw the results that --json wrote there",
     )  # fmt: skip
+    parser.add_argument(
+        "--markdown", action="store_true", help="print README's table instead of the others"
+    )
     options = parser.parse_args()
     if options.source is not None and (options.quick or options.only or options.json):
-        parser.error("--from measures nothing: of the others it takes --plot only")
+        parser.error("--from measures nothing: of the others it takes --plot and --markdown")
     if options.plot is not None:
         try:
             plot.figure_class()  # before minutes of measuring
@@ -58,7 +61,10 @@ def main() -> None:
         result = _measure(effort, options.only, console)
     else:
         result = json.loads(options.source.read_text())
-    _show(result, console)
+    if options.markdown:
+        print(readme.table(result["results"]))
+    else:
+        _show(result, console)
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
     if options.plot is not None:
@@ -80,11 +86,11 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         )
     ]
     records.sort(key=lambda entry: entry["group"])
-    core: list[dict[str, Any]] = []
+    counted: dict[str, list[dict[str, Any]]] = {"core": [], "python": []}
     left_out = [_ON_GPU if has_gpu() else _NO_GPU]
     if only in "core" and not has_gpu():
-        with console.status("Measuring the C++ core"):
-            core, missing = _core(effort)
+        with console.status("Measuring the C++ core, and counting"):
+            missing = _bookkeeping(effort, counted)
         left_out += missing
     imported = None
     if not only:
@@ -96,32 +102,37 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         "left_out": left_out,
         "results": records,
         "import": imported,
-        "core": core,
+        **counted,
         "sliced_strings": device.sliced_strings() if has_gpu() else None,
     }
 
 
-def _core(effort: Effort) -> tuple[list[dict[str, Any]], list[str]]:
-    """Measure the C++ core, or say why that was left out."""
-    why = "Left out: the C++ core beside its floor"
+def _bookkeeping(effort: Effort, counted: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """Measure the C++ core and count what Python's ways take, or say why that was left out."""
+    why = "Left out: the C++ core beside its floor, and what Python's tables and frames take"
     try:
         with tempfile.TemporaryDirectory() as folder:
             program = bookkeeping.Program(Path(folder))
-            counted = effort is _FULL and program.counts_instructions()
-            return program.records(effort.rounds, instructions=counted), []
+            instructions = effort is _FULL and bookkeeping.counts_instructions()
+            counted["core"] = program.records(effort.rounds, instructions=instructions)
+            counted["python"] = python_bookkeeping.records(program, instructions=instructions)
     except FileNotFoundError as error:
-        return [], [f"{why}, for want of {error.filename}"]
+        return [f"{why}, for want of {error.filename}"]
     except subprocess.CalledProcessError as error:
-        return [], [f"{why}: {error.stderr}"]
+        return [f"{why}: {error.stderr}"]
+    return []
 
 
 def _show(result: dict[str, Any], console: Console) -> None:
-    console.print(report.table(result["results"]))
+    for table in report.tables(result["results"]):
+        console.print(table)
     streams = report.memory_table(result["results"])
     if streams is not None:
         console.print(streams)
     if result["core"]:
         console.print(bookkeeping.table(result["core"]))
+    if result["python"]:
+        console.print(python_bookkeeping.table(result["python"]))
     if result["import"] is not None:
         console.print(report.import_line(result["import"]), soft_wrap=True)
     if result["sliced_strings"] is not None:

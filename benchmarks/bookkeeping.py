@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 from rich.table import Table
 
-__all__ = ["COLUMNS", "FLOORS", "Program", "table"]
+__all__ = ["COLUMNS", "FLOORS", "Program", "counts_instructions", "instructions", "run", "table"]
 
 COLUMNS = (1, 10, 100, 1000)
 
@@ -31,8 +32,49 @@ _COUNTED = 40  # tables of each job under callgrind
 _DUMP = re.compile(r"^desc: Trigger: Client Request: (.+)\n(?:.*\n)*?totals: (\d+)$", re.MULTILINE)
 
 
+def counts_instructions() -> bool:
+    """Whether there is a valgrind to count them, with its header."""
+    found = shutil.which("valgrind")
+    return found is not None and (Path(found).parents[1] / "include/valgrind/callgrind.h").exists()
+
+
+def instructions(*command: str, **env: str) -> dict[str, int]:
+    """Count the instructions that a command says under callgrind that it wants counted.
+
+    Parameters
+    ----------
+    *command
+        What to run. It starts to count by itself and asks for dumps.
+    **env
+        Its environment, beside what this process has.
+
+    Returns
+    -------
+    dict
+        The instructions of each dump, by the name that the command gives it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        callgrind = ("valgrind", "--tool=callgrind", "--instr-atstart=no")
+        run(*callgrind, f"--callgrind-out-file={folder}/out", *command, **env)
+        dumps = [path.read_text() for path in Path(folder).iterdir()]
+    found = (_DUMP.search(dump) for dump in dumps)
+    return {one[1]: int(one[2]) for one in found if one is not None}
+
+
+def run(*command: str, **env: str) -> str:
+    done = subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
 class Program:
     """`benchmarks/native`, built.
+
+    Attributes
+    ----------
+    counters
+        The library with which `python_bookkeeping` counts.
 
     Parameters
     ----------
@@ -56,37 +98,20 @@ class Program:
             *(f"-DCMAKE_PREFIX_PATH={package}", f"-DPython_EXECUTABLE={sys.executable}"),
         ]
         for command in (configure, ["cmake", "--build", str(build_dir)]):
-            subprocess.run(command, capture_output=True, text=True, check=True)
+            run(*command)
         self._path = build_dir / "bookkeeping"
-
-    def _run(self, *prefix_and_arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(prefix_and_arguments, capture_output=True, text=True, check=True)
+        self.counters = build_dir / "libcounters.so"
 
     def measure(self, num_columns: int, rounds: int) -> dict[str, dict[str, Any]]:
         """Measure all jobs in turns: nanoseconds per table, and calls of ``operator new``."""
-        done = self._run(str(self._path), "measure", str(num_columns), str(rounds))
-        measured: dict[str, dict[str, Any]] = json.loads(done.stdout)
+        printed = run(str(self._path), "measure", str(num_columns), str(rounds))
+        measured: dict[str, dict[str, Any]] = json.loads(printed)
         return measured
-
-    @staticmethod
-    def counts_instructions() -> bool:
-        """Whether there is a valgrind to count them, with its header."""
-        found = shutil.which("valgrind")
-        return (
-            found is not None and (Path(found).parents[1] / "include/valgrind/callgrind.h").exists()
-        )
 
     def instructions(self, num_columns: int) -> dict[str, float]:
         """Count each job's instructions per table, all in one run: starting takes the longest."""
-        with tempfile.TemporaryDirectory() as folder:
-            self._run(
-                *("valgrind", "--tool=callgrind", "--instr-atstart=no"),
-                *(f"--callgrind-out-file={folder}/out", str(self._path)),
-                *("count", str(num_columns), str(_COUNTED)),
-            )
-            dumps = [path.read_text() for path in Path(folder).iterdir()]
-        found = (_DUMP.search(dump) for dump in dumps)
-        return {one[1]: int(one[2]) / _COUNTED for one in found if one is not None}
+        counted = instructions(str(self._path), "count", str(num_columns), str(_COUNTED))
+        return {job: total / _COUNTED for job, total in counted.items()}
 
     def records(self, rounds: int, *, instructions: bool) -> list[dict[str, Any]]:
         """Measure each job at each width, as multiples of its floor."""

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosses on a GPU: ours beside pylibcudf's own interop."""
+"""What crosses on a GPU: ours beside pylibcudf's own interop, and cuDF's for frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import cudf
 import pyarrow as pa
 import pylibcudf as plc
 
 import cudf_arrow_bridge
 
+from . import peers
 from .data import batch_of, ints
 from .measure import Case, Contestant
-from .ways import OURS, Handed, export_of, round_trip_of, to_pylibcudf
+from .ways import OURS, Handed, export_of, import_of, round_trip_of, to_pylibcudf
 
 __all__ = ["cases", "sliced_strings"]
 
@@ -29,25 +31,48 @@ def settle() -> None:
         raise RuntimeError(error.name)
 
 
+def _tables(name: str, at: tuple[str, int], table: plc.Table) -> Iterator[Case]:
+    theirs = Contestant(PEER, table.__arrow_c_device_array__)
+    yield Case("gpu export", name, (export_of(table), theirs), at, settle)
+
+    ours = import_of(cudf_arrow_bridge.to_arrow_device(table), to_pylibcudf)
+    theirs = Contestant(PEER, plc.Table.from_arrow, ours.prepare)
+    yield Case("gpu import", name, (ours, theirs), at, settle)
+
+    theirs = Contestant(PEER, lambda: plc.Table.from_arrow(Handed(table)))
+    yield Case("gpu round trip", name, (round_trip_of(table), theirs), at, settle)
+
+
+def _frames(
+    name: str, at: tuple[str, int], table: plc.Table, batch: pa.RecordBatch
+) -> Iterator[Case]:
+    """Ours and cuDF's are frames; pylibcudf's, which has none, tables."""
+    names = batch.schema.names
+    frame = peers.to_frame(table, names)
+    theirs = Contestant(PEER, table.__arrow_c_device_array__)
+    contestants = (export_of(frame), theirs, peers.frame_export(frame))
+    yield Case("gpu frame export", name, contestants, at, settle)
+
+    ours = import_of(cudf_arrow_bridge.to_arrow_device(table), cudf_arrow_bridge.from_arrow_device)
+    theirs = Contestant(PEER, plc.Table.from_arrow, ours.prepare)
+    contestants = (ours, theirs, peers.frame_import(table, names))
+    yield Case("gpu frame import", name, contestants, at, settle)
+
+    # From host memory, which is all that cuDF's own interop takes.
+    ours = import_of(batch, cudf_arrow_bridge.from_arrow_device)
+    host = pa.Table.from_batches([batch])
+    theirs = Contestant(peers.CUDF, lambda: cudf.DataFrame.from_arrow(host))
+    yield Case("gpu frame upload", name, (ours, theirs), at, settle)
+
+
 def cases() -> Iterator[Case]:
     """All cases, with their data in device memory."""
     for count in (1, 10, 100, 1000):
         name, at = f"{count} x int64", ("columns", count)
-        table = plc.Table.from_arrow(pa.Table.from_batches([batch_of(ints, count, 1000)]))
-        theirs = Contestant(PEER, table.__arrow_c_device_array__)
-        yield Case("gpu export", name, (export_of(table), theirs), at, settle)
-
-        exported = cudf_arrow_bridge.to_arrow_device(table)
-
-        def hand(exported: Any = exported) -> Handed:
-            return Handed(exported)
-
-        ours = Contestant(OURS, to_pylibcudf, hand)
-        theirs = Contestant(PEER, plc.Table.from_arrow, hand)
-        yield Case("gpu import", name, (ours, theirs), at, settle)
-
-        theirs = Contestant(PEER, lambda table=table: plc.Table.from_arrow(Handed(table)))
-        yield Case("gpu round trip", name, (round_trip_of(table), theirs), at, settle)
+        batch = batch_of(ints, count, 1000)
+        table = plc.Table.from_arrow(pa.Table.from_batches([batch]))
+        yield from _tables(name, at, table)
+        yield from _frames(name, at, table, batch)
 
 
 def sliced_strings() -> dict[str, Any]:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Case", "Contestant", "Effort", "Measured", "Spread", "measure"]
@@ -50,7 +51,9 @@ class Case:
     at
         What varies in the series of cases that it is of, and its value: where a plot has it.
     settle
-        Waits for what a sample may have left running elsewhere; called between them, not timed.
+        Waits for what is left running elsewhere; called before what is timed.
+    jobs
+        How many jobs a call does, such as the batches of a stream; times are of one.
     """
 
     group: str
@@ -58,14 +61,19 @@ class Case:
     contestants: tuple[Contestant, ...]
     at: tuple[str, int] | None = None
     settle: Callable[[], None] = nothing
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure each case."""
+    """How long to measure each case, each of the two ways of `measure`."""
 
     rounds: int
     sample_seconds: float  # that one sample should last
+    seconds: float = math.inf  # after which `_FEWEST_ROUNDS` are enough
+
+
+_FEWEST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -82,56 +90,89 @@ class Spread:
         return cls(median, lower, upper)
 
 
-#: Of each contestant: its calls, and its calls with the release of what they made.
+#: Of each contestant, its parts: "dropped", "kept" and "kept_with_release".
 Measured = dict[str, dict[str, Spread]]
 
-
-@dataclass
-class _Samples:
-    call: list[float] = field(default_factory=list)
-    with_release: list[float] = field(default_factory=list)
+_Sample = dict[str, float]  # seconds of one job in each part
 
 
 def measure(case: Case, effort: Effort) -> Measured:
     """Measure a case's contestants in turns, so that noise meets all of them alike.
 
-    A sample is some calls in a row whose results are kept; releasing them is timed apart.
+    Two ways. Dropped: each call with the release of what it took and made, before the next one is
+    prepared, as where batches arrive, are used and go; memory is at hand, and the garbage
+    collector runs when it runs. Kept: a sample's results all stay, so that each call pays for fresh
+    memory, and their release is timed apart; without the collector, which looks through ever more.
     """
-    calls = {
-        c.name: _calls_per_sample(c, effort.sample_seconds, case.settle) for c in case.contestants
-    }
-    samples = {c.name: _Samples() for c in case.contestants}
-    order = list(case.contestants)
+    calls = {c.name: _calls_per_sample(case, c, effort.sample_seconds) for c in case.contestants}
+    clock = _clock_seconds()
     gc.collect()
+    # First, as what is kept leaves the heap in pieces.
+    measured = _in_turns(case, effort, lambda c: _dropped(case, c, calls[c.name], clock))
     gc.disable()
     try:
-        for _ in range(effort.rounds):
-            random.shuffle(order)
-            for contestant in order:
-                called, released = _sample(contestant, calls[contestant.name], case.settle)
-                samples[contestant.name].call.append(called)
-                samples[contestant.name].with_release.append(called + released)
+        kept = _in_turns(case, effort, lambda c: _kept(case, c, calls[c.name]))
     finally:
         gc.enable()
+    return {name: {**parts, **kept[name]} for name, parts in measured.items()}
+
+
+def _in_turns(case: Case, effort: Effort, sample: Callable[[Contestant], _Sample]) -> Measured:
+    samples: dict[str, list[_Sample]] = {c.name: [] for c in case.contestants}
+    order = list(case.contestants)
+    end = time.perf_counter() + effort.seconds
+    for done in range(effort.rounds):
+        if done >= _FEWEST_ROUNDS and time.perf_counter() > end:
+            break
+        random.shuffle(order)
+        for contestant in order:
+            samples[contestant.name].append(sample(contestant))
     return {
-        name: {"call": Spread.of(s.call), "with_release": Spread.of(s.with_release)}
-        for name, s in samples.items()
+        name: {part: Spread.of([one[part] / case.jobs for one in taken]) for part in taken[0]}
+        for name, taken in samples.items()
     }
 
 
-def _sample(contestant: Contestant, calls: int, settle: Callable[[], None]) -> tuple[float, float]:
-    call, prepare = contestant.call, contestant.prepare
+def _dropped(case: Case, contestant: Contestant, calls: int, clock: float) -> _Sample:
+    """Time each call by itself, since preparing the next one comes between."""
+    now, call, prepare, settle = time.perf_counter, contestant.call, contestant.prepare, case.settle
+    taken = 0.0
+    for _ in range(calls):
+        argument = () if prepare is None else (prepare(),)
+        settle()
+        start = now()
+        call(*argument)
+        del argument
+        taken += now() - start
+    return {"dropped": taken / calls - clock}
+
+
+def _kept(case: Case, contestant: Contestant, calls: int) -> _Sample:
+    now, call, prepare = time.perf_counter, contestant.call, contestant.prepare
     arguments = [() if prepare is None else (prepare(),) for _ in range(calls)]
-    settle()
-    start = time.perf_counter()
-    results = [call(*a) for a in arguments]
-    called = time.perf_counter()
+    case.settle()
+    start = now()
+    results = [call(*argument) for argument in arguments]
+    called = now()
     del results
-    released = time.perf_counter()
-    return (called - start) / calls, (released - called) / calls
+    released = now()
+    return {"kept": (called - start) / calls, "kept_with_release": (released - start) / calls}
 
 
-def _calls_per_sample(contestant: Contestant, seconds: float, settle: Callable[[], None]) -> int:
-    _sample(contestant, 1, settle)
-    once = statistics.median(_sample(contestant, 1, settle)[0] for _ in range(5))
-    return max(1, min(100, round(seconds / once)))
+def _clock_seconds() -> float:
+    """How long timing nothing takes, which is a part of what a microsecond's call seems to."""
+    now = time.perf_counter
+
+    def time_nothing() -> float:
+        start = now()
+        return now() - start
+
+    return statistics.median(time_nothing() for _ in range(1000))
+
+
+def _calls_per_sample(case: Case, contestant: Contestant, seconds: float) -> int:
+    def once() -> float:
+        return _dropped(case, contestant, 1, 0.0)["dropped"]
+
+    once()
+    return max(1, min(100, round(seconds / statistics.median(once() for _ in range(5)))))

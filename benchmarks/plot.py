@@ -23,6 +23,7 @@ _STYLES = {
     "pyarrow": ("#d1242f", "s", "-"),
     "pylibcudf": ("#d1242f", "s", "-"),
     "nanoarrow": ("#0969da", "^", "-"),
+    "cuDF": ("#bf8700", "D", "-"),
     "export": ("#1a7f37", "o", "-"),
     "export by schema": ("#8250df", "v", "-"),
     "export floor": ("#1a7f37", "", "--"),
@@ -80,7 +81,7 @@ def figure(result: dict[str, Any]) -> Figure:
     drawn = figure_class()(figsize=(4.6 * across, 3.6 * down + 0.4), layout="constrained")
     for position, panel in enumerate(panels, start=1):
         _draw(panel, drawn.add_subplot(down, across, position))
-    drawn.supylabel("microseconds per call, quartiles shaded", fontsize="medium")
+    drawn.supylabel("microseconds, one at a time, quartiles shaded", fontsize="medium")
     drawn.suptitle(_title(result), fontsize="medium")
     return drawn
 
@@ -105,7 +106,8 @@ def _case_panels(records: list[dict[str, Any]]) -> Iterator[_Panel]:
         for across, place in entry["at"].items():
             panel = panels.setdefault((across, entry["group"]), _Panel(entry["group"], across))
             for name, parts in entry["contestants"].items():
-                panel.add(name, place, parts["call"]["median_us"], parts["call"]["quartiles_us"])
+                dropped = parts["dropped"]
+                panel.add(name, place, dropped["median_us"], dropped["quartiles_us"])
     yield from (panel for _, panel in sorted(panels.items(), key=lambda item: item[0]))
 
 

@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,18 @@ from rich.table import Table
 from .measure import Case, Measured, Spread
 from .ways import OURS
 
-__all__ = ["context", "import_line", "memory_table", "record", "table"]
+__all__ = ["context", "import_line", "memory_table", "ratio", "record", "short", "tables"]
 
 _DISTRIBUTIONS = (
     "cudf-cu12", "cudf-cu13", "libcudf-cu12", "libcudf-cu13", "nanoarrow", "numpy", "pyarrow",
     "pylibcudf-cu12", "pylibcudf-cu13",
 )  # fmt: skip
 _MICRO = 1e6
+_CAPTION = (
+    "Median (interquartile range), with the release of what was made, before the next one. In the"
+    " last columns ours as a multiple of theirs; in brackets that of calls whose results are all"
+    " kept."
+)
 
 
 def context() -> dict[str, Any]:
@@ -70,7 +76,7 @@ def _versions() -> dict[str, str]:
 
 
 def record(case: Case, measured: Measured, peaks: dict[str, int | None]) -> dict[str, Any]:
-    """Return one case's results: times in microseconds per call, memory in KiB."""
+    """Return one case's results: times in microseconds of a job, memory of a call in KiB."""
     first, *others = measured
     return {
         "group": case.group,
@@ -100,25 +106,31 @@ def _microseconds(spread: Spread) -> dict[str, Any]:
     return {"median_us": median, "quartiles_us": [lower, upper]}
 
 
-def table(records: list[dict[str, Any]]) -> Table:
-    """Lay records out for the terminal."""
-    peers = _peers(records)
-    result = _table("Microseconds per call: median (interquartile range)", [OURS, *peers])
-    result.caption = (
-        "/ pyarrow and the like: ours as a multiple of theirs; in brackets with the release of what"
-        " was made."
-    )
-    for peer in peers:
-        result.add_column(f"/ {peer}", justify="right")
-    for before, entry in zip([None, *records], records, strict=False):
-        if before is not None and before["group"] != entry["group"]:
-            result.add_section()
-        result.add_row(
+def tables(records: list[dict[str, Any]]) -> Iterator[Table]:
+    """Lay records out for the terminal: a table for each set of others that ours stands beside."""
+    tables: dict[tuple[str, ...], Table] = {}
+    last: dict[str, Any] = {}
+    for entry in records:
+        peers = tuple(entry["ratios"])
+        table = tables.setdefault(peers, _times_table(peers))
+        if table.row_count > 0 and last["group"] != entry["group"]:
+            table.add_section()
+        table.add_row(
             entry["group"],
             entry["case"],
-            *(_time(entry["contestants"].get(name)) for name in [OURS, *peers]),
-            *(_ratio(entry["ratios"].get(peer)) for peer in peers),
+            *(_time(entry["contestants"][name]) for name in (OURS, *peers)),
+            *(ratio(entry["ratios"][peer]) for peer in peers),
         )
+        last = entry
+    for table in list(tables.values())[-1:]:
+        table.caption = _CAPTION
+    yield from tables.values()
+
+
+def _times_table(peers: tuple[str, ...]) -> Table:
+    result = _table(f"Microseconds, one at a time, beside {', '.join(peers)}", (OURS, *peers))
+    for peer in peers:
+        result.add_column(f"/ {peer}", justify="right")
     return result
 
 
@@ -127,10 +139,10 @@ def memory_table(records: list[dict[str, Any]]) -> Table | None:
     streams = [entry for entry in records if entry["group"].startswith("stream")]
     if not streams:
         return None
-    peers = _peers(streams)
-    result = _table("Peak memory of one call: KiB that the process grows by", [OURS, *peers])
+    contestants = tuple(dict.fromkeys(name for entry in streams for name in entry["contestants"]))
+    result = _table("Peak memory of one call: KiB that the process grows by", contestants)
     for entry in streams:
-        peaks = (entry["contestants"].get(name, {}).get("peak_kib") for name in [OURS, *peers])
+        peaks = (entry["contestants"].get(name, {}).get("peak_kib") for name in contestants)
         cells = ("-" if peak is None else str(peak) for peak in peaks)
         result.add_row(entry["group"], entry["case"], *cells)
     return result
@@ -141,31 +153,27 @@ def import_line(cost: dict[str, Any]) -> str:
     return f"import {OURS} adds {ours:.1f} ms to the {pylibcudf:.1f} ms of import pylibcudf."
 
 
-def _peers(records: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(peer for entry in records for peer in entry["ratios"]))
-
-
-def _table(title: str, contestants: list[str]) -> Table:
+def _table(title: str, contestants: tuple[str, ...]) -> Table:
     result = Table(title=title, box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    result.add_column("what")
+    result.add_column("what", no_wrap=True)
     result.add_column("case")
     for name in contestants:
         result.add_column("ours" if name == OURS else name, justify="right")
     return result
 
 
-def _time(spreads: dict[str, Any] | None) -> str:
-    if spreads is None:
+def _time(spreads: dict[str, Any]) -> str:
+    lower, upper = spreads["dropped"]["quartiles_us"]
+    return f"{short(spreads['dropped']['median_us'], 1)} ({short(upper - lower, 1)})"
+
+
+def ratio(parts: dict[str, float] | None) -> str:
+    """Write one of a record's ratios: one at a time, and in brackets kept; a dash for none."""
+    if parts is None:
         return "-"
-    lower, upper = spreads["call"]["quartiles_us"]
-    return f"{_short(spreads['call']['median_us'], 1)} ({_short(upper - lower, 1)})"
+    return f"{short(parts['dropped'], 2)} ({short(parts['kept'], 2)})"
 
 
-def _ratio(ratio: dict[str, float] | None) -> str:
-    if ratio is None:
-        return "-"
-    return f"{_short(ratio['call'], 2)} ({_short(ratio['with_release'], 2)})"
-
-
-def _short(value: float, digits: int) -> str:
-    return f"{value:.{digits if value < 100 else 0}f}"
+def short(value: float, digits: int) -> str:
+    """Write a number with three digits that count, at most so many of them after the point."""
+    return f"{value:,.{min(digits, 2 if value < 10 else 1) if value < 100 else 0}f}"

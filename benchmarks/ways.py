@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import cudf_arrow_bridge
@@ -17,6 +17,7 @@ __all__ = [
     "HandedStream",
     "drain",
     "export_of",
+    "import_of",
     "round_trip_of",
     "to_pylibcudf",
 ]
@@ -57,6 +58,10 @@ def export_of(obj: Any) -> Contestant:
     return Contestant(
         OURS, lambda: cudf_arrow_bridge.to_arrow_device(obj).__arrow_c_device_array__()
     )
+
+
+def import_of(obj: Any, take: Callable[[Any], Any]) -> Contestant:
+    return Contestant(OURS, take, lambda: Handed(obj))
 
 
 def round_trip_of(obj: Any) -> Contestant:

@@ -1,7 +1,11 @@
+import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -11,23 +15,32 @@ from cudf_arrow_bridge import has_gpu
 sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks import memory, plot
-from benchmarks.measure import Case, Contestant
+from benchmarks.measure import Case, Contestant, Effort, measure
 
 ROOT = Path(__file__).parents[2]
 OURS = "cudf_arrow_bridge"
-PEERS = ["pylibcudf"] if has_gpu() else ["pyarrow", "nanoarrow"]
+PEERS = ("pylibcudf",) if has_gpu() else ("pyarrow", "nanoarrow")
+#: Beside whom ours stands.
 GROUPS = (
-    {"gpu export", "gpu import", "gpu round trip"}
+    {
+        **dict.fromkeys(("gpu export", "gpu import", "gpu round trip"), PEERS),
+        **dict.fromkeys(("gpu frame export", "gpu frame import"), (*PEERS, "cuDF")),
+        "gpu frame upload": ("cuDF",),
+    }
     if has_gpu()
     else {
-        *("export", "import", "round trip", "frame export", "frame import"),
-        *("stream export", "stream import"),
+        **dict.fromkeys(("export", "import", "round trip"), PEERS),
+        **dict.fromkeys(("column export", "column import"), PEERS),
+        **dict.fromkeys(("frame export", "frame import"), (*PEERS, "cuDF")),
+        **dict.fromkeys(("stream export", "stream import"), ("pyarrow",)),
+        "stream to frames": ("pyarrow", "cuDF"),
     }
 )
 #: What is drawn against what.
-PANELS = {(group, "columns") for group in GROUPS if not group.startswith(("frame", "stream"))} | (
+PANELS = {(group, "columns") for group in GROUPS if not group.startswith(("column", "stream"))} | (
     set() if has_gpu() else {("export", "rows"), ("import", "rows")}
 )
+PARTS = ("dropped", "kept", "kept_with_release")
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -68,7 +81,7 @@ def result(folder):
 def test_quick_mode_prints_every_case(result):
     data, printed = result
     groups = {entry["group"] for entry in data["results"]}
-    assert groups == GROUPS
+    assert groups == GROUPS.keys()
     assert all(group in printed for group in groups)
     tables = printed.partition("import cudf_arrow_bridge adds")[0]
     assert max(len(line) for line in tables.splitlines()) <= 120
@@ -94,15 +107,78 @@ def test_each_case_compares_ours_with_all_others(result):
     for entry in data["results"]:
         ours, *others = entry["contestants"]
         assert ours == OURS
-        assert others == ([PEERS[0]] if entry["group"].startswith("stream") else PEERS)
+        assert tuple(others) == GROUPS[entry["group"]]
         assert list(entry["ratios"]) == others
         for parts in entry["contestants"].values():
-            for part in ("call", "with_release"):
+            for part in PARTS:
                 lower, upper = parts[part]["quartiles_us"]
                 assert 0 < lower <= parts[part]["median_us"] <= upper
         for name, ratio in entry["ratios"].items():
-            medians = (entry["contestants"][who]["call"]["median_us"] for who in (OURS, name))
-            assert ratio["call"] == pytest.approx(next(medians) / next(medians), rel=0.02, abs=1e-3)
+            for part in PARTS:
+                ours, theirs = (
+                    entry["contestants"][who][part]["median_us"] for who in (OURS, name)
+                )
+                assert ratio[part] == pytest.approx(ours / theirs, rel=0.02, abs=1e-3)
+
+
+class Thing:
+    """What calls take and make."""
+
+
+def test_each_way_is_what_it_says():
+    """One at a time with the collector, then all of a sample's results at once without it."""
+    arguments, results, seen = weakref.WeakSet(), weakref.WeakSet(), []
+
+    def prepare():
+        arguments.add(thing := Thing())
+        return thing
+
+    def call(argument):
+        seen.append((len(results), len(arguments), gc.isenabled()))
+        results.add(thing := Thing())
+        return thing
+
+    case = Case("group", "case", (Contestant("one", call, prepare),))
+    measured = measure(case, Effort(rounds=2, sample_seconds=10))
+    assert list(measured["one"]) == list(PARTS)
+    dropped, kept = seen[:-200], seen[-200:]
+    assert len(dropped) >= 200
+    assert set(dropped) == {(0, 1, True)}
+    assert kept == 2 * [(n, 100, False) for n in range(100)]
+    assert gc.isenabled()
+
+
+def test_what_is_released_counts_what_is_prepared_does_not():
+    pause = 0.01
+
+    class Slow:
+        def __del__(self):
+            time.sleep(pause)
+
+    def prepare():
+        time.sleep(pause)
+        return Slow()
+
+    contestants = (
+        Contestant("call", lambda: time.sleep(pause)),
+        Contestant("result", Slow),
+        Contestant("argument", lambda argument: None, prepare),
+    )
+    effort = Effort(rounds=2, sample_seconds=pause)
+    measured = measure(Case("group", "case", contestants, jobs=2), effort)
+    slow = {
+        (name, part)
+        for name in measured
+        for part in PARTS
+        if measured[name][part].median > pause / 4
+    }
+    assert slow == {
+        *(("call", part) for part in PARTS),
+        ("result", "dropped"),
+        ("result", "kept_with_release"),
+        ("argument", "dropped"),
+    }
+    assert all(spread.median < pause for spread in measured["call"].values())
 
 
 @pytest.mark.skipif(has_gpu(), reason="of host memory")
@@ -134,6 +210,14 @@ def test_streams_have_their_peak_memory_in_a_table(result):
     for entry in data["results"]:
         for contestant in entry["contestants"].values():
             assert contestant["peak_kib"] is None or contestant["peak_kib"] >= 0
+
+
+@pytest.mark.skipif(has_gpu() or not shutil.which("cmake"), reason="no cmake, or on a GPU")
+def test_it_counts_what_python_takes(result):
+    data, printed = result
+    assert "Python's tables and frames" in printed
+    jobs = [entry["job"] for entry in data["python"]]
+    assert jobs == ["table export", "table import", "frame export", "frame import"]
 
 
 @pytest.mark.skipif(not memory.supported(), reason="no high-water mark of this process alone")
@@ -187,12 +271,12 @@ def test_every_series_is_drawn(result):
         at = axes.get_xlabel()
         for line in axes.get_lines():
             expected = [
-                (entry["at"][at], entry["contestants"][line.get_label()]["call"]["median_us"])
+                (entry["at"][at], entry["contestants"][line.get_label()]["dropped"]["median_us"])
                 for entry in data["results"]
                 if entry["group"] == axes.get_title() and at in entry["at"]
             ]
             assert [tuple(point) for point in line.get_xydata()] == expected
-        assert [line.get_label() for line in axes.get_lines()] == [OURS, *PEERS]
+        assert [line.get_label() for line in axes.get_lines()] == [OURS, *GROUPS[axes.get_title()]]
         assert [axes.get_xscale(), axes.get_yscale()] == ["log", "log"]
     lines = {line.get_label(): line.get_ydata().tolist() for line in core.get_lines()}
     ours, floor = [0.03, 30], [0.01, 10]
@@ -212,6 +296,25 @@ def test_a_plot_is_drawn_from_results_without_measuring(result, folder):
     width, height = (int.from_bytes(image[i : i + 4]) for i in (16, 20))
     assert (width, height) > (1000, 500)
     assert len(image) > 20_000
+
+
+@pytest.mark.skipif(has_gpu(), reason="README's table is of host memory")
+def test_readmes_table_is_printed_from_results(result, folder):
+    data, _ = result
+    printed = printed_by("--from", str(folder / "result.json"), "--markdown").splitlines()
+    [entry] = (
+        one
+        for one in data["results"]
+        if (one["group"], one["case"]) == ("frame export", "100 x int64")
+    )
+    [row] = (line for line in printed if line.startswith("| export of a cuDF frame, 100 columns |"))
+    _, _, ours, *ratios, _ = (cell.strip() for cell in row.split("|"))
+    median = entry["contestants"][OURS]["dropped"]["median_us"]
+    assert float(ours.replace(",", "")) == pytest.approx(median, rel=0.05)
+    for peer, cell in zip([*PEERS, "cuDF"], ratios, strict=True):
+        dropped, kept = (float(one) for one in cell.rstrip(")").split(" ("))
+        assert dropped == pytest.approx(entry["ratios"][peer]["dropped"], rel=0.05)
+        assert kept == pytest.approx(entry["ratios"][peer]["kept"], rel=0.05)
 
 
 @pytest.mark.parametrize("more", [["--quick"], ["--only", "x"], ["--json", "other.json"]])

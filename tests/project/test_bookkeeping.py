@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ core's own cost, in what does not depend on the machine: allocations, instructions."""
+"""What the C++ core costs, and tables and frames in Python, in what can be counted.
+
+None of it depends on the machine: allocations, instructions, calls of functions. What moves with
+versions of Python and of libraries is held to a multiple of what others take in the same run.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks.bookkeeping import FLOORS, Program
+from benchmarks import python_bookkeeping
+from benchmarks.bookkeeping import FLOORS, Program, counts_instructions
+from cudf_arrow_bridge import has_gpu
 
 pytestmark = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
 
@@ -53,9 +59,68 @@ def instructions(program):
     return program.instructions(1000)
 
 
-@pytest.mark.skipif(not Program.counts_instructions(), reason="no valgrind")
+@pytest.mark.skipif(not counts_instructions(), reason="no valgrind")
 @pytest.mark.parametrize("job", MOST)
 def test_instructions_stay_near_the_floor(instructions, job):
     floor = instructions[FLOORS[job]]
     # Writing or reading the struct of a column takes some instructions.
     assert 1000 * 10 < instructions[job] < MOST[job] * floor
+
+
+#: Of 10 columns, and of each further one: the most that Python's tables take, as multiples of what
+#: pyarrow takes for the same batch, and frames, as multiples of cuDF's `to_pylibcudf` and
+#: `from_pylibcudf`. A third above what they are.
+MOST_IN_PYTHON = {
+    "table export": {"allocations": (4.0, 8.2), "instructions": (2.2, 1.22)},
+    "table import": {"allocations": (0.78, 0.4), "instructions": (2.07, 0.71)},
+    "frame export": {"allocations": (4.04, 2.26), "instructions": (2.26, 1.44)},
+    "frame import": {"allocations": (2.28, 1.81), "instructions": (2.0, 1.69)},
+}
+
+#: Calls of functions by Python's: of 10 columns at most, and of each further one.
+CALLS = {
+    "table export": (32, 0),
+    "table import": (84, 0),
+    "frame export": (362, 14),
+    "frame import": (2118, 121),
+}
+
+
+@pytest.fixture(scope="module")
+def in_python(program):
+    counted = python_bookkeeping.records(program, instructions=counts_instructions())
+    return {entry["job"]: entry for entry in counted}
+
+
+def stays_near(prices, most):
+    """Whether a call and each of its columns take that many times what the floor takes at most."""
+    return all(
+        0 < ours <= times * floor
+        for (ours, floor), times in zip((prices["call"], prices["column"]), most, strict=True)
+    )
+
+
+of_host_memory = pytest.mark.skipif(has_gpu(), reason="of host memory")
+
+
+@of_host_memory
+@pytest.mark.parametrize("job", MOST_IN_PYTHON)
+def test_allocations_in_python_stay_near_others(in_python, job):
+    assert stays_near(in_python[job]["allocations"], MOST_IN_PYTHON[job]["allocations"])
+
+
+@of_host_memory
+@pytest.mark.skipif(not counts_instructions(), reason="no valgrind")
+@pytest.mark.parametrize("job", MOST_IN_PYTHON)
+def test_instructions_in_python_stay_near_others(in_python, job):
+    assert stays_near(in_python[job]["instructions"], MOST_IN_PYTHON[job]["instructions"])
+
+
+@of_host_memory
+@pytest.mark.parametrize("job", CALLS)
+def test_no_column_takes_another_call_in_python(in_python, job):
+    """One more would be lost among a column's instructions."""
+    most, of_each_column = CALLS[job]
+    assert 0 < in_python[job]["calls"]["call"][0] <= most
+    # What depends on the order of sets is less than one.
+    assert in_python[job]["calls"]["column"][0] < of_each_column + 0.5
