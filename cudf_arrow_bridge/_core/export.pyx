@@ -140,6 +140,51 @@ cdef class ExportedArray:
         ]
 
 
+cdef class DescribedArray:
+    """What a `DeviceArray` consists of; see there for the parameters."""
+
+    def __init__(
+        self,
+        ExportedArray array not None,
+        arrow_schema,
+        str kind not None,
+        tuple labels not None=(),
+        first_row=None,
+        exporter=None,
+    ):
+        self._exporter = exporter
+        self._array = array
+        self._arrow_schema = arrow_schema
+        self._kind = kind
+        self._labels = labels
+        self._first_row = first_row
+
+
+cdef class ExportInput:
+    """The columns of one object to export.
+
+    Parameters
+    ----------
+    kind
+        ``"table"`` for a record batch, ``"column"`` for an array.
+    columns
+        The pylibcudf columns, which stay alive while the memory is in use. These references also
+        make cuDF copy the memory before it writes there.
+    num_rows
+        The number of rows; a frame without columns can have some.
+    schema_spec
+        What their schema says beyond their types: a `SchemaSpec`.
+    """
+
+    def __init__(
+        self, str kind not None, columns not None, size_type num_rows, schema_spec not None
+    ):
+        self.kind = kind
+        self.columns = columns
+        self.num_rows = num_rows
+        self.schema_spec = schema_spec
+
+
 #: Memory of an earlier call's views. glibc's malloc consolidates its freed small chunks before it
 #: serves a request of more than 1 KiB, which takes longer than making the views.
 cdef vector[column_view] spare_views
@@ -153,7 +198,7 @@ cdef class ExportCall:
     Parameters
     ----------
     export_input
-        The `ExportInput`.
+        The columns.
     options
         The `ExportOptions`.
     requested_schema
@@ -167,7 +212,8 @@ cdef class ExportCall:
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
-    def __cinit__(self, export_input, options, requested_schema):
+    def __cinit__(self, ExportInput export_input not None, options, requested_schema):
+        stream, compact, managed_as_cuda = options
         cdef tuple columns = tuple(export_input.columns)
         self.views.swap(spare_views)
         add_views(self.views, columns)
@@ -177,14 +223,14 @@ cdef class ExportCall:
             self.input = core.export_input(self.views[0])
         mr = resolve_resource(None)
         self.options.schema = schema_of(self.views, export_input, requested_schema)
-        self.options.compact = options.compact
-        self.options.managed_as_cuda = options.managed_as_cuda
-        self.stream = stream_of(options.stream)
+        self.options.compact = compact
+        self.options.managed_as_cuda = managed_as_cuda
+        self.stream = stream_of(stream)
         self.resource = resource_of(mr)
         # Conversions are freed on the stream and by the resource, which must live as long.
-        self.owner = share_object((columns, mr, options.stream))
-        if options.stream.is_freed_by_thread:
-            self.owner = released_after_readers(move(self.owner), options.stream.handle)
+        self.owner = share_object((columns, mr, stream))
+        if stream.is_freed_by_thread:
+            self.owner = released_after_readers(move(self.owner), stream.handle)
 
     def __dealloc__(self):
         self.views.clear()
@@ -208,7 +254,7 @@ cdef shared_ptr[const void] released_after_readers(
 
 
 cdef shared_schema schema_of(
-    vector[column_view]& views, export_input, requested_schema
+    vector[column_view]& views, ExportInput export_input, requested_schema
 ) except *:
     """Make the schema of columns and their `SchemaSpec`, which keeps it unless one is requested."""
     spec = export_input.schema_spec

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import pylibcudf as plc
@@ -14,7 +14,7 @@ import pylibcudf as plc
 from .._core.columns import types_of
 from .._core.schema import Schema, are_equal
 from ..arrow.bounded_cache import BoundedCache
-from ..arrow.export_input import ExportInput, SchemaSpec
+from ..arrow.export_input import ExportInput, SchemaSpec, column_input
 from ..arrow.metadata import from_field
 from ..arrow.options import ImportOptions, Kind
 from ..arrow.sources import SourceArray, open_array
@@ -36,16 +36,13 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         The stream on which arrays are imported, and columns are made of range indexes.
     """
     if isinstance(obj, plc.Column):
-        return ExportInput.of_column(obj)
+        return column_input(obj)
     if isinstance(obj, plc.Table):
         columns = obj.columns()
         spec = _spec_by_position(types_of(columns))
         return ExportInput("table", columns, obj.num_rows(), spec)
     if is_cudf(obj):
-        # Importing cuDF takes a second; here somebody has imported it already.
-        from ..frames.disassemble import disassemble
-
-        return disassemble(obj, preserve_index, stream)
+        return _disassemble()(obj, preserve_index, stream)
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
     return export_input_of_source(source, stream)
 
@@ -54,6 +51,14 @@ def is_cudf(obj: Any) -> bool:
     """Say whether this is a frame, series or index of cuDF, without importing cuDF."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+
+
+@cache
+def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
+    # Importing cuDF takes a second; here somebody has imported it already.
+    from ..frames.disassemble import disassemble
+
+    return disassemble
 
 
 @lru_cache(maxsize=16)

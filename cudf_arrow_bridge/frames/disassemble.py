@@ -13,22 +13,23 @@ import pandas as pd
 import pylibcudf as plc
 
 from .._core.columns import rebuild_all
+from .._core.shared_columns import share_columns
 from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
-from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column
+from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column, range_of
 from .dtypes import dtype_hint
 from .imported_fields import imported_field
 from .labels import index_level_name, stringify
 from .layout import FrameLayout, ObjectType, RowIndex, encode_field
-from .schema_cache import SchemaKey, cache_spec, cached_spec
+from .schema_cache import UNCACHED, SchemaKey, cache_spec, cached_spec
 from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
 __all__ = ["disassemble"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Frame:
     """What becomes a table: the columns of a frame, series or MultiIndex.
 
@@ -87,7 +88,7 @@ def disassemble(
             frame = _Frame("series", [column], labels, obj.index, obj.attrs)
             return _disassemble_frame(frame, True, stream)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
-        row_index = RowIndex([obj.index.name], range=_range(obj.index)) if keep else None
+        row_index = RowIndex([obj.index.name], range=range_of(obj.index)) if keep else None
         return _disassemble_column("series", column, obj.name, row_index)
     if isinstance(obj, cudf.MultiIndex):
         labels = _level_labels(obj.names)
@@ -121,29 +122,33 @@ def _disassemble_column(
 
 
 def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) -> ExportInput:
+    index = frame.index
     share_buffer = buffer_sharer()
-    row_index: RowIndex | None = None
-    levels: list[ColumnBase] = []
-    if isinstance(frame.index, cudf.RangeIndex) and preserve_index is None:
-        row_index = RowIndex([frame.index.name], range=_range(frame.index))
+    rows = None
+    levels: Sequence[ColumnBase] = ()
+    columns = frame.columns
+    if preserve_index is None and isinstance(index, cudf.RangeIndex):
+        rows = range_of(index)
     elif preserve_index is not False:
         levels = _index_columns(frame, share_buffer, stream)
-        first = len(frame.columns)
-        positions = list(range(first, first + len(levels)))
-        row_index = RowIndex(list(frame.index.names), levels=positions)
-    columns = [*frame.columns, *levels]
-    # Without attrs, which can hold anything and need not be comparable.
+        columns = [*columns, *levels]
     key = None
-    if not frame.attrs:
-        key = SchemaKey.of(frame.object_type, frame.labels, row_index, columns)
+    # Attrs can hold anything and need not be comparable.
+    shared = None if frame.attrs else share_columns(columns, share_buffer, UNCACHED)
+    if shared is not None:
+        converted, *description = shared
+        names = None if preserve_index is False else _names_of(index)
+        key = SchemaKey.of(frame.object_type, frame.labels, names, rows, columns, *description)
     spec = None if key is None else cached_spec(key)
-    if spec is not None:
-        converted = [rebuild_all(column.plc_column, share_buffer) for column in columns]
-    else:
+    if spec is None:
+        row_index = None
+        if preserve_index is not False:
+            positions = range(len(frame.columns), len(columns))
+            row_index = RowIndex(_names_of(index), rows, list(positions))
         converted, spec = _convert_frame(frame, row_index, levels, share_buffer)
         if key is not None and not spec.labels:
             cache_spec(key, spec)
-    return ExportInput("table", converted, len(frame.index), spec)
+    return ExportInput("table", converted, len(index), spec)
 
 
 def _convert_frame(
@@ -207,11 +212,12 @@ def _index_columns(frame: _Frame, share_buffer: ShareBuffer, stream: Any) -> lis
 
 
 def _range_column(index: cudf.RangeIndex, location: ComputeLocation) -> ColumnBase:
-    return make_column(convert.sequence(_range(index), location), index.dtype)
+    return make_column(convert.sequence(range_of(index), location), index.dtype)
 
 
-def _range(index: cudf.RangeIndex) -> range:
-    return range(index.start, index.stop, index.step)
+def _names_of(index: cudf.Index) -> list[Hashable]:
+    # Of a single name, cuDF would make a list of pandas', which takes a tenth of a small export.
+    return list(index.names) if isinstance(index, cudf.MultiIndex) else [index.name]
 
 
 def _level_labels(names: Sequence[Hashable]) -> pd.Index:

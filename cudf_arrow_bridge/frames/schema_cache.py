@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any
 import cudf
 import pandas as pd
 
-from .._core.columns import types_of
 from ..arrow.bounded_cache import BoundedCache
 from ..arrow.export_input import SchemaSpec
 from .cudf_private import ColumnBase
-from .imported_fields import imported_fields
-from .layout import ObjectType, RowIndex
+from .layout import ObjectType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SchemaKey", "cache_spec", "cached_spec"]
+__all__ = ["UNCACHED", "SchemaKey", "cache_spec", "cached_spec"]
 
 #: Dtypes for which the schema depends on more than `SchemaKey` has: on the types of categories, or
 #: on the fields that children were imported with.
-_UNCACHED = (
+UNCACHED = (
     cudf.CategoricalDtype,
     cudf.IntervalDtype,
     cudf.ListDtype,
@@ -33,7 +31,7 @@ _UNCACHED = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class SchemaKey:
     """All that the schema of a frame depends on.
 
@@ -59,7 +57,7 @@ class SchemaKey:
     labels: pd.Index
     names: tuple[Hashable, ...]
     row_index: tuple[Any, ...] | None
-    dtypes: tuple[Any, ...]
+    dtypes: list[Any]
     types: bytes
     fields: dict[int, pa.Field]
     nullable: list[bool]
@@ -69,8 +67,12 @@ class SchemaKey:
         cls,
         object_type: ObjectType,
         labels: pd.Index,
-        row_index: RowIndex | None,
+        index_names: Sequence[Hashable] | None,
+        rows: range | None,
         columns: Sequence[ColumnBase],
+        dtypes: list[Any],
+        types: bytes,
+        fields: dict[int, pa.Field],
     ) -> SchemaKey | None:
         """Return the key of a frame, None if its schema depends on more than the key holds.
 
@@ -80,24 +82,29 @@ class SchemaKey:
             What is exported.
         labels
             The labels of the columns, without those of the row index.
-        row_index
-            The row index; None if it is dropped.
+        index_names
+            The names of the row index; None if it is dropped.
+        rows
+            The labels of the rows if the row index is a range.
         columns
             All columns, those of the row index included.
+        dtypes, types, fields
+            What `share_columns` says of them; none of the dtypes is `UNCACHED`.
         """
-        names = tuple(labels.names)
-        if not all(map(_is_comparable, names if row_index is None else (*names, *row_index.names))):
-            return None
-        dtypes = tuple([column.dtype for column in columns])
-        if any(issubclass(dtype_class, _UNCACHED) for dtype_class in set(map(type, dtypes))):
-            return None
-        fields = imported_fields(columns)
+        names = tuple(labels.names) if isinstance(labels, pd.MultiIndex) else (labels.name,)
+        row_index = None
+        if index_names is not None:
+            # Not the range itself: all empty ranges are equal.
+            bounds = None if rows is None else (rows.start, rows.stop, rows.step)
+            row_index = (*index_names, bounds)
+        for name in names if index_names is None else (*names, *index_names):
+            # Other labels can be equal and yet have different JSON forms: 1, 1.0 and True.
+            if name is not None and type(name) is not str:
+                return None
         nullable = [
             field.nullable or columns[position].null_count > 0 for position, field in fields.items()
         ]
-        types = types_of([column.plc_column for column in columns])
-        index = None if row_index is None else (*row_index.names, _bounds(row_index.range))
-        return cls(object_type, labels, names, index, dtypes, types, fields, nullable)
+        return cls(object_type, labels, names, row_index, dtypes, types, fields, nullable)
 
     def equals(self, other: SchemaKey) -> bool:
         """Say whether two frames are exported with the same schema."""
@@ -124,16 +131,6 @@ def cached_spec(key: SchemaKey) -> SchemaSpec | None:
 def cache_spec(key: SchemaKey, spec: SchemaSpec) -> None:
     """Keep a spec for later frames with this key."""
     _specs.add(key, spec)
-
-
-def _is_comparable(label: Hashable) -> bool:
-    # Other labels can be equal and yet have different JSON forms: 1, 1.0 and True.
-    return label is None or type(label) is str
-
-
-def _bounds(rows: range | None) -> tuple[int, int, int] | None:
-    # Not the range itself: all empty ranges are equal.
-    return None if rows is None else (rows.start, rows.stop, rows.step)
 
 
 def _same_labels(one: pd.Index, other: pd.Index) -> bool:
