@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pylibcudf as plc
 
@@ -40,6 +40,7 @@ class DescribedArray:
         first_row: int | None = None,
         exporter: Any = None,
     ) -> None: ...
+    def capsules(self) -> tuple[object, object]: ...
 
 class ExportInput:
     kind: Literal["table", "column"]
@@ -54,9 +55,15 @@ class ExportInput:
         schema_spec: SchemaSpec,
     ) -> None: ...
 
+Array = TypeVar("Array", bound=DescribedArray)
+
 def export_array(
-    export_input: ExportInput, options: ExportOptions, requested_schema: object | None
-) -> tuple[Schema, ExportedArray]: ...
+    export_input: ExportInput,
+    options: ExportOptions,
+    requested_schema: object | None,
+    exporter: Any,
+    device_array_class: type[Array],
+) -> Array: ...
 
 class BatchSource: ...
 

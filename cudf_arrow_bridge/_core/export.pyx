@@ -13,13 +13,18 @@ from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.capsules cimport array_to_capsule, device_array_to_capsule
+from cudf_arrow_bridge._core.capsules cimport (
+    array_to_capsule,
+    device_array_to_capsule,
+    schema_to_capsule,
+)
 from cudf_arrow_bridge._core.columns cimport add_views
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ArrowSchema,
     column_metadata,
     shared_schema,
     unique_device_array,
+    unique_schema,
 )
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
@@ -159,6 +164,19 @@ cdef class DescribedArray:
         self._labels = labels
         self._first_row = first_row
 
+    def capsules(self) -> tuple:
+        """Make a new `ArrowSchema` and a new `ArrowDeviceArray`, in capsules."""
+        if not isinstance(self._arrow_schema, Schema):
+            return self._arrow_schema.__arrow_c_schema__(), self._array.device_array_capsule()
+        cdef shared_schema shared = (<Schema>self._arrow_schema).schema
+        cdef core.device_array handle = self._array.array
+        cdef unique_schema schema
+        cdef unique_device_array array
+        with nogil:
+            array = move(handle.to_arrow())
+            schema = move(shared.to_arrow())
+        return schema_to_capsule(schema), device_array_to_capsule(array)
+
 
 cdef class ExportInput:
     """The columns of one object to export.
@@ -193,17 +211,7 @@ cdef size_t MAX_SPARE_VIEWS = 10_000
 
 
 cdef class ExportCall:
-    """The arguments of an export as C++ takes them.
-
-    Parameters
-    ----------
-    export_input
-        The columns.
-    options
-        The `ExportOptions`.
-    requested_schema
-        The capsule of a schema, which is not consumed, or None.
-    """
+    """The arguments of an export as C++ takes them."""
 
     cdef vector[column_view] views
     cdef core.export_input input
@@ -212,7 +220,10 @@ cdef class ExportCall:
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
-    def __cinit__(self, ExportInput export_input not None, options, requested_schema):
+    @staticmethod
+    cdef ExportCall of(ExportInput export_input, options, requested_schema):
+        """Convert the arguments of `export_array` that have these names."""
+        cdef ExportCall self = ExportCall.__new__(ExportCall)
         stream, compact, managed_as_cuda = options
         cdef tuple columns = tuple(export_input.columns)
         self.views.swap(spare_views)
@@ -231,6 +242,7 @@ cdef class ExportCall:
         self.owner = share_object((columns, mr, stream))
         if stream.is_freed_by_thread:
             self.owner = released_after_readers(move(self.owner), stream.handle)
+        return self
 
     def __dealloc__(self):
         self.views.clear()
@@ -281,33 +293,55 @@ cdef shared_schema schema_of(
     return schema
 
 
-def export_array(export_input, options, requested_schema):
-    """Export an `ExportInput`; return the schema and the array.
+def export_array(
+    ExportInput export_input not None, options, requested_schema, exporter, device_array_class
+):
+    """Export columns, which live as long as anything made from the array, as does the stream.
 
-    The columns and the stream live as long as anything made from the array.
-    `requested_schema` is the capsule of a schema, which is not consumed, or None.
+    Parameters
+    ----------
+    export_input
+        The columns.
+    options
+        The `ExportOptions`.
+    requested_schema
+        The capsule of a schema, which is not consumed, or None.
+    exporter
+        That of the result.
+    device_array_class
+        The class of the result, a subclass of `DescribedArray`.
     """
-    cdef ExportCall call = ExportCall(export_input, options, requested_schema)
+    cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
     cdef core.device_array array
     with nogil:
         array = move(
             core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
         )
-    return Schema.wrap(call.options.schema), ExportedArray.wrap(array, options.stream)
+    # Not by a call of the class, which takes a twentieth of a small export.
+    cdef DescribedArray result = device_array_class.__new__(device_array_class)
+    spec = export_input.schema_spec
+    result._exporter = exporter
+    result._array = ExportedArray.wrap(array, options[0])
+    result._arrow_schema = (
+        spec.schema if requested_schema is None else Schema.wrap(call.options.schema)
+    )
+    result._kind = export_input.kind
+    result._labels = spec.labels
+    return result
 
 
 cdef class BatchSource:
     """Batches of a stream: `cudf_arrow_bridge::batch_source` for Python."""
 
 
-def export_slices(export_input, size_type max_rows, options, requested_schema) -> BatchSource:
+def export_slices(ExportInput export_input not None, size_type max_rows, options, requested_schema) -> BatchSource:
     """Split an `ExportInput` into batches of at most `max_rows` rows, exported on demand.
 
     The columns and the stream live as long as the source and anything made from its
     batches. `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef ExportCall call = ExportCall(export_input, options, requested_schema)
+    cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
     with nogil:
         result.source = move(
             core.slices(

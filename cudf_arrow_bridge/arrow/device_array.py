@@ -94,9 +94,9 @@ class DeviceArray(DescribedArray, TensorProtocols):
         """
         if kwargs:
             check_keywords(kwargs)
-        exported = self if requested_schema is None else self.as_requested(requested_schema)
-        array = exported._array.device_array_capsule()
-        return exported.__arrow_c_schema__(), array
+        if requested_schema is None:
+            return self.capsules()
+        return self.as_requested(requested_schema).capsules()
 
     @property
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:

@@ -75,6 +75,4 @@ def export(
     exporter
         Exports the same columns again when another consumer asks for another schema.
     """
-    schema, array = export_array(export_input, options, requested_schema)
-    labels = export_input.schema_spec.labels
-    return DeviceArray(array, schema, export_input.kind, labels, None, exporter)
+    return export_array(export_input, options, requested_schema, exporter, DeviceArray)
