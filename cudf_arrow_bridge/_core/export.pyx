@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pylibcudf columns and tables to Arrow device arrays."""
 
+from cpython.tuple cimport PyTuple_GetItem
 from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
@@ -224,7 +225,8 @@ cdef class ExportCall:
     cdef ExportCall of(ExportInput export_input, options, requested_schema):
         """Convert the arguments of `export_array` that have these names."""
         cdef ExportCall self = ExportCall.__new__(ExportCall)
-        stream, compact, managed_as_cuda = options
+        # Not unpacked: of a named tuple, that takes an iterator.
+        stream = <object>PyTuple_GetItem(options, 0)
         cdef tuple columns = tuple(export_input.columns)
         self.views.swap(spare_views)
         add_views(self.views, columns)
@@ -234,8 +236,8 @@ cdef class ExportCall:
             self.input = core.export_input(self.views[0])
         mr = resolve_resource(None)
         self.options.schema = schema_of(self.views, export_input, requested_schema)
-        self.options.compact = compact
-        self.options.managed_as_cuda = managed_as_cuda
+        self.options.compact = <object>PyTuple_GetItem(options, 1)
+        self.options.managed_as_cuda = <object>PyTuple_GetItem(options, 2)
         self.stream = stream_of(stream)
         self.resource = resource_of(mr)
         # Conversions are freed on the stream and by the resource, which must live as long.
@@ -294,7 +296,11 @@ cdef shared_schema schema_of(
 
 
 def export_array(
-    ExportInput export_input not None, options, requested_schema, exporter, device_array_class
+    ExportInput export_input not None,
+    options,
+    requested_schema,
+    exporter,
+    type device_array_class not None,
 ):
     """Export columns, which live as long as anything made from the array, as does the stream.
 
@@ -318,10 +324,10 @@ def export_array(
             core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
         )
     # Not by a call of the class, which takes a twentieth of a small export.
-    cdef DescribedArray result = device_array_class.__new__(device_array_class)
+    cdef DescribedArray result = DescribedArray.__new__(device_array_class)
     spec = export_input.schema_spec
     result._exporter = exporter
-    result._array = ExportedArray.wrap(array, options[0])
+    result._array = ExportedArray.wrap(array, <object>PyTuple_GetItem(options, 0))
     result._arrow_schema = (
         spec.schema if requested_schema is None else Schema.wrap(call.options.schema)
     )
