@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import pylibcudf as plc
@@ -55,15 +55,15 @@ class ExportInput:
         schema_spec: SchemaSpec,
     ) -> None: ...
 
-Array = TypeVar("Array", bound=DescribedArray)
+Result = TypeVar("Result")
 
 def export_array(
     export_input: ExportInput,
     options: ExportOptions,
     requested_schema: object | None,
     exporter: Any,
-    device_array_class: type[Array],
-) -> Array: ...
+    make_result: Callable[..., Result],
+) -> Result: ...
 
 class BatchSource: ...
 

@@ -296,11 +296,7 @@ cdef shared_schema schema_of(
 
 
 def export_array(
-    ExportInput export_input not None,
-    options,
-    requested_schema,
-    exporter,
-    type device_array_class not None,
+    ExportInput export_input not None, options, requested_schema, exporter, make_result
 ):
     """Export columns, which live as long as anything made from the array, as does the stream.
 
@@ -314,8 +310,8 @@ def export_array(
         The capsule of a schema, which is not consumed, or None.
     exporter
         That of the result.
-    device_array_class
-        The class of the result, a subclass of `DescribedArray`.
+    make_result
+        Makes the result, with the parameters of `DeviceArray`.
     """
     cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
     cdef core.device_array array
@@ -323,24 +319,24 @@ def export_array(
         array = move(
             core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
         )
-    # Not by a call of the class, which takes a twentieth of a small export.
-    cdef DescribedArray result = DescribedArray.__new__(device_array_class)
     spec = export_input.schema_spec
-    result._exporter = exporter
-    result._array = ExportedArray.wrap(array, <object>PyTuple_GetItem(options, 0))
-    result._arrow_schema = (
-        spec.schema if requested_schema is None else Schema.wrap(call.options.schema)
+    return make_result(
+        ExportedArray.wrap(array, <object>PyTuple_GetItem(options, 0)),
+        spec.schema if requested_schema is None else Schema.wrap(call.options.schema),
+        export_input.kind,
+        spec.labels,
+        None,
+        exporter,
     )
-    result._kind = export_input.kind
-    result._labels = spec.labels
-    return result
 
 
 cdef class BatchSource:
     """Batches of a stream: `cudf_arrow_bridge::batch_source` for Python."""
 
 
-def export_slices(ExportInput export_input not None, size_type max_rows, options, requested_schema) -> BatchSource:
+def export_slices(
+    ExportInput export_input not None, size_type max_rows, options, requested_schema
+) -> BatchSource:
     """Split an `ExportInput` into batches of at most `max_rows` rows, exported on demand.
 
     The columns and the stream live as long as the source and anything made from its

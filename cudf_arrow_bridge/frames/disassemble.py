@@ -28,6 +28,8 @@ from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
 __all__ = ["disassemble"]
 
+_MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
+
 
 @dataclass(slots=True)
 class _Frame:
@@ -192,8 +194,8 @@ def _share(
     shared = share_columns(columns, sharer, UNCACHED)
     if shared is None:
         return convert(sharer)
-    converted, *description = shared
-    key = SchemaKey.of(object_type, labels, names, rows, columns, *description)
+    converted, dtypes, types, fields = shared
+    key = SchemaKey.of(object_type, labels, names, rows, columns, dtypes, types, fields)
     if key is None:
         return convert(sharer)
     spec = cached_spec(key)
@@ -270,7 +272,7 @@ def _range_column(index: cudf.RangeIndex, location: ComputeLocation) -> ColumnBa
 
 def _names_of(index: cudf.Index | pd.Index) -> list[Hashable]:
     # Of a single name, both libraries would make a list of pandas' own, which takes longer.
-    if isinstance(index, (cudf.MultiIndex, pd.MultiIndex)):
+    if isinstance(index, _MULTI_INDEXES):
         return list(index.names)
     return [index.name]
 
