@@ -13,10 +13,6 @@ cdef class Span:
     cdef object __weakref__
 
 
-cdef class OwningSpan(Span):
-    cdef readonly object owner
-
-
 cdef int add_views(vector[column_view]& views, tuple columns) except -1
 cdef object main_span_of(Column column)
 cdef int add_types(string& types, Column column) except -1

@@ -43,6 +43,8 @@ cdef class OwningSpan(Span):
         The owner of the memory.
     """
 
+    cdef readonly object owner
+
     def __init__(self, uintptr_t ptr, size_t size, owner):
         self.ptr = ptr
         self.size = size

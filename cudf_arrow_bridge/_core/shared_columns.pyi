@@ -4,7 +4,7 @@ from typing import Any
 
 import pylibcudf as plc
 
-from .columns import OwningSpan
+from .columns import Span
 
 class CudfLayout:
     def __init__(
@@ -25,7 +25,8 @@ class CudfLayout:
         attached_to_column: Callable[[Any], Any],
     ) -> None: ...
 
-class SharedSpan(OwningSpan): ...
+class SharedSpan(Span):
+    owner: object
 
 class BufferSharer:
     def __init__(self, layout: CudfLayout) -> None: ...

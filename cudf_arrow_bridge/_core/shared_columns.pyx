@@ -12,7 +12,7 @@ from cpython.set cimport PySet_Add, PySet_Discard
 from libcpp.string cimport string
 from pylibcudf.column cimport Column
 
-from cudf_arrow_bridge._core.columns cimport OwningSpan, add_types, main_span_of
+from cudf_arrow_bridge._core.columns cimport Span, add_types, main_span_of
 
 
 cdef extern from "Python.h":
@@ -82,14 +82,16 @@ cdef class CudfLayout:
         self.attached_to_column = attached_to_column
 
 
-# Cleared by the collector, it could not take its reference back.
-@cython.no_gc_clear
-cdef class SharedSpan(OwningSpan):
+# No owner of memory refers to its spans, so there is nothing for the collector to break; it would
+# run in every export of a wide frame.
+@cython.no_gc
+cdef class SharedSpan(Span):
     """A cuDF buffer that an export shares: one more reference to the memory while it lives.
 
-    It also keeps the lock against spilling alive, if there is one.
+    It keeps the owner of the memory alive, and the lock against spilling, if there is one.
     """
 
+    cdef readonly object owner
     cdef object lock
     #: The references to the memory, and this one.
     cdef object references
