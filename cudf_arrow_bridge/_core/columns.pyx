@@ -41,18 +41,14 @@ cdef class OwningSpan(Span):
         The address and the number of bytes.
     owner
         The owner of the memory.
-    lock
-        A cuDF `SpillLock`, which keeps the memory from being spilled; or None.
     """
 
     cdef readonly object owner
-    cdef object lock
 
-    def __init__(self, uintptr_t ptr, size_t size, owner, lock=None):
+    def __init__(self, uintptr_t ptr, size_t size, owner):
         self.ptr = ptr
         self.size = size
         self.owner = owner
-        self.lock = lock
 
 
 cdef uintptr_t address_of(object span) except? 1:
@@ -131,15 +127,19 @@ cpdef Column rebuild_all(Column column, make_span):
     return rebuild(column, make_span, children)
 
 
+cdef object main_span_of(Column column):
+    cdef type_id id = column._data_type.c_obj.id()
+    if id == type_id.STRING or id == type_id.LIST:
+        return (<Column?>column._children[0])._data if column._children else None
+    return column._data
+
+
 def main_span(Column column not None):
     """Return the buffer that identifies one level of a column: its offsets, else its data.
 
     None for a column without rows, and for a struct, which has neither.
     """
-    cdef type_id id = column._data_type.c_obj.id()
-    if id == type_id.STRING or id == type_id.LIST:
-        return (<Column?>column._children[0])._data if column._children else None
-    return column._data
+    return main_span_of(column)
 
 
 cdef void add_number(string& types, int32_t number) noexcept:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pylibcudf columns and tables to Arrow device arrays."""
 
+from cpython.tuple cimport PyTuple_GetItem
 from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
@@ -13,13 +14,18 @@ from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.capsules cimport array_to_capsule, device_array_to_capsule
+from cudf_arrow_bridge._core.capsules cimport (
+    array_to_capsule,
+    device_array_to_capsule,
+    schema_to_capsule,
+)
 from cudf_arrow_bridge._core.columns cimport add_views
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ArrowSchema,
     column_metadata,
     shared_schema,
     unique_device_array,
+    unique_schema,
 )
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
@@ -140,6 +146,64 @@ cdef class ExportedArray:
         ]
 
 
+cdef class DescribedArray:
+    """What a `DeviceArray` consists of; see there for the parameters."""
+
+    def __init__(
+        self,
+        ExportedArray array not None,
+        arrow_schema,
+        str kind not None,
+        tuple labels not None=(),
+        first_row=None,
+        exporter=None,
+    ):
+        self._exporter = exporter
+        self._array = array
+        self._arrow_schema = arrow_schema
+        self._kind = kind
+        self._labels = labels
+        self._first_row = first_row
+
+    def capsules(self) -> tuple:
+        """Make a new `ArrowSchema` and a new `ArrowDeviceArray`, in capsules."""
+        if not isinstance(self._arrow_schema, Schema):
+            return self._arrow_schema.__arrow_c_schema__(), self._array.device_array_capsule()
+        cdef shared_schema shared = (<Schema>self._arrow_schema).schema
+        cdef core.device_array handle = self._array.array
+        cdef unique_schema schema
+        cdef unique_device_array array
+        with nogil:
+            array = move(handle.to_arrow())
+            schema = move(shared.to_arrow())
+        return schema_to_capsule(schema), device_array_to_capsule(array)
+
+
+cdef class ExportInput:
+    """The columns of one object to export.
+
+    Parameters
+    ----------
+    kind
+        ``"table"`` for a record batch, ``"column"`` for an array.
+    columns
+        The pylibcudf columns, which stay alive while the memory is in use. These references also
+        make cuDF copy the memory before it writes there.
+    num_rows
+        The number of rows; a frame without columns can have some.
+    schema_spec
+        What their schema says beyond their types: a `SchemaSpec`.
+    """
+
+    def __init__(
+        self, str kind not None, columns not None, size_type num_rows, schema_spec not None
+    ):
+        self.kind = kind
+        self.columns = columns
+        self.num_rows = num_rows
+        self.schema_spec = schema_spec
+
+
 #: Memory of an earlier call's views. glibc's malloc consolidates its freed small chunks before it
 #: serves a request of more than 1 KiB, which takes longer than making the views.
 cdef vector[column_view] spare_views
@@ -148,17 +212,7 @@ cdef size_t MAX_SPARE_VIEWS = 10_000
 
 
 cdef class ExportCall:
-    """The arguments of an export as C++ takes them.
-
-    Parameters
-    ----------
-    export_input
-        The `ExportInput`.
-    options
-        The `ExportOptions`.
-    requested_schema
-        The capsule of a schema, which is not consumed, or None.
-    """
+    """The arguments of an export as C++ takes them."""
 
     cdef vector[column_view] views
     cdef core.export_input input
@@ -167,7 +221,12 @@ cdef class ExportCall:
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
 
-    def __cinit__(self, export_input, options, requested_schema):
+    @staticmethod
+    cdef ExportCall of(ExportInput export_input, options, requested_schema):
+        """Convert the arguments of `export_array` that have these names."""
+        cdef ExportCall self = ExportCall.__new__(ExportCall)
+        # Not unpacked: of a named tuple, that takes an iterator.
+        stream = <object>PyTuple_GetItem(options, 0)
         cdef tuple columns = tuple(export_input.columns)
         self.views.swap(spare_views)
         add_views(self.views, columns)
@@ -177,14 +236,15 @@ cdef class ExportCall:
             self.input = core.export_input(self.views[0])
         mr = resolve_resource(None)
         self.options.schema = schema_of(self.views, export_input, requested_schema)
-        self.options.compact = options.compact
-        self.options.managed_as_cuda = options.managed_as_cuda
-        self.stream = stream_of(options.stream)
+        self.options.compact = <object>PyTuple_GetItem(options, 1)
+        self.options.managed_as_cuda = <object>PyTuple_GetItem(options, 2)
+        self.stream = stream_of(stream)
         self.resource = resource_of(mr)
         # Conversions are freed on the stream and by the resource, which must live as long.
-        self.owner = share_object((columns, mr, options.stream))
-        if options.stream.is_freed_by_thread:
-            self.owner = released_after_readers(move(self.owner), options.stream.handle)
+        self.owner = share_object((columns, mr, stream))
+        if stream.is_freed_by_thread:
+            self.owner = released_after_readers(move(self.owner), stream.handle)
+        return self
 
     def __dealloc__(self):
         self.views.clear()
@@ -208,7 +268,7 @@ cdef shared_ptr[const void] released_after_readers(
 
 
 cdef shared_schema schema_of(
-    vector[column_view]& views, export_input, requested_schema
+    vector[column_view]& views, ExportInput export_input, requested_schema
 ) except *:
     """Make the schema of columns and their `SchemaSpec`, which keeps it unless one is requested."""
     spec = export_input.schema_spec
@@ -235,33 +295,55 @@ cdef shared_schema schema_of(
     return schema
 
 
-def export_array(export_input, options, requested_schema):
-    """Export an `ExportInput`; return the schema and the array.
+def export_array(
+    ExportInput export_input not None, options, requested_schema, exporter, make_result
+):
+    """Export columns, which live as long as anything made from the array, as does the stream.
 
-    The columns and the stream live as long as anything made from the array.
-    `requested_schema` is the capsule of a schema, which is not consumed, or None.
+    Parameters
+    ----------
+    export_input
+        The columns.
+    options
+        The `ExportOptions`.
+    requested_schema
+        The capsule of a schema, which is not consumed, or None.
+    exporter
+        That of the result.
+    make_result
+        Makes the result, with the parameters of `DeviceArray`.
     """
-    cdef ExportCall call = ExportCall(export_input, options, requested_schema)
+    cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
     cdef core.device_array array
     with nogil:
         array = move(
             core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
         )
-    return Schema.wrap(call.options.schema), ExportedArray.wrap(array, options.stream)
+    spec = export_input.schema_spec
+    return make_result(
+        ExportedArray.wrap(array, <object>PyTuple_GetItem(options, 0)),
+        spec.schema if requested_schema is None else Schema.wrap(call.options.schema),
+        export_input.kind,
+        spec.labels,
+        None,
+        exporter,
+    )
 
 
 cdef class BatchSource:
     """Batches of a stream: `cudf_arrow_bridge::batch_source` for Python."""
 
 
-def export_slices(export_input, size_type max_rows, options, requested_schema) -> BatchSource:
+def export_slices(
+    ExportInput export_input not None, size_type max_rows, options, requested_schema
+) -> BatchSource:
     """Split an `ExportInput` into batches of at most `max_rows` rows, exported on demand.
 
     The columns and the stream live as long as the source and anything made from its
     batches. `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef ExportCall call = ExportCall(export_input, options, requested_schema)
+    cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
     with nogil:
         result.source = move(
             core.slices(

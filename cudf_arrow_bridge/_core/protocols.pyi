@@ -4,8 +4,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import pylibcudf as plc
-
 from .schema import Schema
 
 class Stream(Protocol):
@@ -56,13 +54,3 @@ class SchemaSpec(Protocol):
     def fields(self) -> Sequence[Any]: ...
     @property
     def metadata(self) -> Mapping[bytes, bytes]: ...
-
-class ExportInput(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def columns(self) -> Sequence[plc.Column]: ...
-    @property
-    def num_rows(self) -> int: ...
-    @property
-    def schema_spec(self) -> SchemaSpec: ...

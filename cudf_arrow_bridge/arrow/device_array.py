@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from .._core.export import DescribedArray
 from .._core.tensor import tensor_of
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
@@ -34,7 +35,7 @@ class Exporter(Protocol):
         """Return the exporter of one of the array's children, None if it cannot be exported."""
 
 
-class DeviceArray(TensorProtocols):
+class DeviceArray(DescribedArray, TensorProtocols):
     """A cuDF object as an Arrow device array.
 
     It shares ownership of the source's buffers: the source may be dropped first. It can be exported
@@ -61,22 +62,7 @@ class DeviceArray(TensorProtocols):
         Exports the same data again with a requested schema; None where that cannot be done.
     """
 
-    def __init__(
-        self,
-        array: ExportedArray,
-        arrow_schema: Any,
-        kind: str,
-        labels: tuple[Any, ...] = (),
-        first_row: int | None = None,
-        exporter: Exporter | None = None,
-    ) -> None:
-        # Set and so dropped first: at exit, the interpreter waits for the owner of the array.
-        self._exporter = exporter
-        self._array = array
-        self._arrow_schema = arrow_schema
-        self._kind = kind
-        self._labels = labels
-        self._first_row = first_row
+    _exporter: Exporter | None
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
@@ -108,9 +94,9 @@ class DeviceArray(TensorProtocols):
         """
         if kwargs:
             check_keywords(kwargs)
-        exported = self if requested_schema is None else self.as_requested(requested_schema)
-        array = exported._array.device_array_capsule()
-        return exported.__arrow_c_schema__(), array
+        if requested_schema is None:
+            return self.capsules()
+        return self.as_requested(requested_schema).capsules()
 
     @property
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pylibcudf as plc
 
-from .._core.export import export_array
+from .._core.columns import types_of
+from .._core.export import ExportInput, export_array
 from .._core.schema import Schema
 from .device_array import DeviceArray, Exporter
 from .metadata import ColumnMetadata
-from .options import ExportOptions, Kind
+from .options import ExportOptions
 
-__all__ = ["ExportInput", "SchemaSpec", "export"]
+__all__ = ["ExportInput", "SchemaSpec", "column_input", "export"]
 
 
 @dataclass(slots=True)
@@ -43,32 +45,15 @@ class SchemaSpec:
     schema: Schema | None = None
 
 
-@dataclass(slots=True)
-class ExportInput:
-    """The columns of one object to export.
+def column_input(column: plc.Column) -> ExportInput:
+    """Return the input for a column without a name or metadata."""
+    return ExportInput("column", [column], column.size(), _spec_of_column(types_of([column])))
 
-    Attributes
-    ----------
-    kind
-        ``"table"`` for a record batch, ``"column"`` for an array.
-    columns
-        The columns, which stay alive while the memory is in use. These references also make cuDF
-        copy the memory before it writes there.
-    num_rows
-        The number of rows; a frame without columns can have some.
-    schema_spec
-        What their schema says beyond their types.
-    """
 
-    kind: Kind
-    columns: Sequence[plc.Column]
-    num_rows: int
-    schema_spec: SchemaSpec
-
-    @classmethod
-    def of_column(cls, column: plc.Column) -> ExportInput:
-        """Return the input for a column without a name or metadata."""
-        return cls("column", [column], column.size(), SchemaSpec([ColumnMetadata()], {}))
+@lru_cache(maxsize=16)
+def _spec_of_column(types: bytes) -> SchemaSpec:
+    """Return the spec of columns of one type, see `types_of`, without a name or metadata."""
+    return SchemaSpec([ColumnMetadata()], {})
 
 
 def export(
@@ -90,6 +75,4 @@ def export(
     exporter
         Exports the same columns again when another consumer asks for another schema.
     """
-    schema, array = export_array(export_input, options, requested_schema)
-    labels = export_input.schema_spec.labels
-    return DeviceArray(array, schema, export_input.kind, labels, exporter=exporter)
+    return export_array(export_input, options, requested_schema, exporter, DeviceArray)

@@ -55,8 +55,8 @@ class ExportOptions(NamedTuple):
         ValueError
             If `device_type` is neither None nor ``"cuda"``.
         """
-        if stream is None and not compact and device_type is None:
-            return _default_export()
+        if stream is None and not compact and device_type is None and not _default_is_per_thread():
+            return _DEFAULT_EXPORT
         if device_type not in (None, "cuda"):
             raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
         return cls(resolve_stream(stream), compact, device_type == "cuda")
@@ -66,10 +66,9 @@ class ExportOptions(NamedTuple):
 _DEFAULT_EXPORT = ExportOptions(resolve_stream(None))
 
 
-def _default_export() -> ExportOptions:
-    # A per-thread default stream is resolved on each thread.
-    is_per_thread = streams.CUDF_HANDLE == streams.PER_THREAD_HANDLE
-    return ExportOptions(resolve_stream(None)) if is_per_thread else _DEFAULT_EXPORT
+def _default_is_per_thread() -> bool:
+    # Such a stream is resolved on each thread.
+    return streams.CUDF_HANDLE == streams.PER_THREAD_HANDLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,19 +24,19 @@ _CPU = (DeviceType.CPU, 0)
 _NO_STREAM = -1
 
 
-class TensorProtocols(ABC):
+class TensorProtocols:
     """The protocols of tensors, over an exported array."""
 
     _array: ExportedArray
     _interface_tensor: Tensor | None = None
 
-    @abstractmethod
     def open_tensor(self, copy: bool | None) -> Tensor:
         """View the memory as a tensor; see `DeviceArray.open_tensor`."""
+        raise NotImplementedError
 
-    @abstractmethod
     def to_host(self, *, stream: Any = None) -> TensorProtocols:
         """Bring the memory to the host; see `DeviceArray.to_host`."""
+        raise NotImplementedError
 
     def __dlpack_device__(self) -> tuple[DeviceType, int]:
         """Return DLPack's device type and number; the number is 0 unless the type is CUDA."""

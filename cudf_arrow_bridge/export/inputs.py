@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import pylibcudf as plc
 
 from .._core.columns import types_of
 from .._core.import_ import ImportArguments
-from ..arrow.export_input import ExportInput, SchemaSpec
+from ..arrow.export_input import ExportInput, SchemaSpec, column_input
 from ..arrow.metadata import from_field
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
@@ -35,16 +35,13 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         The stream on which arrays are imported, and columns are made of range indexes.
     """
     if isinstance(obj, plc.Column):
-        return ExportInput.of_column(obj)
+        return column_input(obj)
     if isinstance(obj, plc.Table):
         columns = obj.columns()
         spec = _spec_by_position(types_of(columns))
         return ExportInput("table", columns, obj.num_rows(), spec)
     if is_cudf(obj):
-        # Importing cuDF takes a second; here somebody has imported it already.
-        from ..frames.disassemble import disassemble
-
-        return disassemble(obj, preserve_index, stream)
+        return _disassemble()(obj, preserve_index, stream)
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
     return export_input_of_source(source, stream)
 
@@ -53,6 +50,14 @@ def is_cudf(obj: Any) -> bool:
     """Say whether this is a frame, series or index of cuDF, without importing cuDF."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+
+
+@cache
+def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
+    # Importing cuDF takes a second; here somebody has imported it already.
+    from ..frames.disassemble import disassemble
+
+    return disassemble
 
 
 @lru_cache(maxsize=16)

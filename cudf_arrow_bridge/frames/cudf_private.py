@@ -7,7 +7,7 @@ one of them says which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import cudf
@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
-from cudf.core.buffer import Buffer, SpillableBuffer, SpillLock
-from cudf.core.buffer.buffer import BufferOwner
+from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
-from .._core.columns import OwningSpan, Span, main_span, rebuild_all
+from .._core.columns import Span, main_span, rebuild_all
+from .._core.shared_columns import BufferSharer, CudfLayout
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
@@ -32,8 +32,8 @@ __all__ = [
     "FrameLabels",
     "attach_to_column",
     "attach_to_memory",
+    "attached",
     "attached_to_memory",
-    "attachments",
     "buffer_sharer",
     "category_values",
     "codes_dtype",
@@ -43,7 +43,11 @@ __all__ = [
     "make_frame",
     "make_index",
     "make_series",
+    "range_of",
 ]
+
+#: The attribute of columns and of owners of memory that holds what this package attaches to them.
+_ATTACHMENT = "_cudf_arrow_bridge"
 
 
 class _AlwaysShared:
@@ -73,7 +77,13 @@ def columns_of(obj: Any) -> Sequence[ColumnBase]:
     return columns
 
 
-def buffer_sharer() -> Callable[[Any], Any]:
+def range_of(index: cudf.RangeIndex) -> range:
+    """Return the labels of a RangeIndex."""
+    labels: range = index._range
+    return labels
+
+
+def buffer_sharer() -> BufferSharer:
     """Return a function that shares a cuDF buffer with an export, which then stays unchanged.
 
     cuDF writes in place only while a single ``Buffer`` refers to the memory. The span that the
@@ -83,19 +93,7 @@ def buffer_sharer() -> Callable[[Any], Any]:
     read. All spans of one export hold the same lock: the memory may be spilled again when the last
     of them is gone.
     """
-    lock = SpillLock()
-
-    def share_buffer(buffer: Any) -> Any:
-        if not isinstance(buffer, Buffer):
-            return buffer
-        owner = buffer.owner
-        if isinstance(owner, SpillableBufferOwner):
-            owner.spill_lock(lock)
-        span = OwningSpan(buffer.ptr, buffer.size, owner, lock)
-        owner._slices.add(span)
-        return span
-
-    return share_buffer
+    return BufferSharer(_LAYOUT)
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
@@ -271,14 +269,14 @@ def attach_to_column(column: ColumnBase, attachment: Any) -> None:
 
     It stays with this column object only; what cuDF computes from it has none.
     """
-    column._cudf_arrow_bridge = (column.dtype, attachment)
+    setattr(column, _ATTACHMENT, (column.dtype, attachment))
 
 
 def attach_to_memory(column: plc.Column, attachment: Any) -> None:
     """Attach an object to the memory of one level of a column, for all columns that share it."""
     buffer = main_span(column)
     if buffer is not None:
-        buffer.owner._cudf_arrow_bridge = attachment
+        setattr(buffer.owner, _ATTACHMENT, attachment)
 
 
 def attached_to_memory(column: plc.Column, default: Any) -> Any:
@@ -292,20 +290,39 @@ def attached_to_memory(column: plc.Column, default: Any) -> Any:
         What to return for a level without memory of its own: a struct, or one without rows.
     """
     buffer = main_span(column)
-    return default if buffer is None else getattr(buffer.owner, "_cudf_arrow_bridge", None)
+    return default if buffer is None else getattr(buffer.owner, _ATTACHMENT, None)
 
 
-def attachments(columns: Sequence[ColumnBase]) -> dict[int, Any]:
-    """Return, by position, what is attached to columns: to their memory, if any, else to them."""
-    result = {}
-    for position, column in enumerate(columns):
-        buffer = main_span(column.plc_column)
-        if buffer is not None:
-            attachment = getattr(buffer.owner, "_cudf_arrow_bridge", None)
-        else:
-            dtype, attachment = getattr(column, "_cudf_arrow_bridge", (None, None))
-            # A change in place gives the column object another dtype and other data.
-            attachment = attachment if dtype is column.dtype else None
-        if attachment is not None:
-            result[position] = attachment
-    return result
+def attached(column: ColumnBase) -> Any:
+    """Return what is attached to a column: to its memory, if it has any, else to the column.
+
+    None if nothing is.
+    """
+    buffer = main_span(column.plc_column)
+    if buffer is None:
+        return _attached_to_column(column)
+    return getattr(buffer.owner, _ATTACHMENT, None)
+
+
+def _attached_to_column(column: ColumnBase) -> Any:
+    dtype, attachment = getattr(column, _ATTACHMENT, (None, None))
+    # A change in place gives the column object another dtype and other data.
+    return attachment if dtype is column.dtype else None
+
+
+_LAYOUT = CudfLayout(
+    plc_column="plc_column",
+    dtype="_dtype",
+    buffer=Buffer,
+    owner="_owner",
+    offset="_offset",
+    size="_size",
+    buffer_owner=BufferOwner,
+    ptr="_ptr",
+    references="_slices",
+    always_shared=_ALWAYS_SHARED,
+    spillable_owner=SpillableBufferOwner,
+    spill_lock=SpillLock,
+    attachment=_ATTACHMENT,
+    attached_to_column=_attached_to_column,
+)

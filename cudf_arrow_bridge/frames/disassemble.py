@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -13,22 +13,25 @@ import pandas as pd
 import pylibcudf as plc
 
 from .._core.columns import rebuild_all
+from .._core.shared_columns import BufferSharer, share_columns
 from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
-from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column
+from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column, range_of
 from .dtypes import dtype_hint
 from .imported_fields import imported_field
 from .labels import index_level_name, stringify
 from .layout import FrameLayout, ObjectType, RowIndex, encode_field
-from .schema_cache import SchemaKey, cache_spec, cached_spec
+from .schema_cache import UNCACHED, SchemaKey, cache_spec, cached_spec
 from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
 __all__ = ["disassemble"]
 
+_MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class _Frame:
     """What becomes a table: the columns of a frame, series or MultiIndex.
 
@@ -87,8 +90,7 @@ def disassemble(
             frame = _Frame("series", [column], labels, obj.index, obj.attrs)
             return _disassemble_frame(frame, True, stream)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
-        row_index = RowIndex([obj.index.name], range=_range(obj.index)) if keep else None
-        return _disassemble_column("series", column, obj.name, row_index)
+        return _disassemble_column("series", column, obj.name, obj.index if keep else None)
     if isinstance(obj, cudf.MultiIndex):
         labels = _level_labels(obj.names)
         frame = _Frame("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), {})
@@ -103,47 +105,105 @@ def disassemble(
 
 
 def _disassemble_column(
-    object_type: ObjectType, column: ColumnBase, label: Hashable, row_index: RowIndex | None
+    object_type: ObjectType, column: ColumnBase, label: Hashable, index: cudf.RangeIndex | None
 ) -> ExportInput:
+    row_index = None
+    names = [label]
+    rows = None
+    if index is not None and not (index.name is None and range_of(index) == range(column.size)):
+        rows = range_of(index)
+        row_index = RowIndex([index.name], rows)
+        names.append(index.name)
+
+    def convert(share_buffer: ShareBuffer) -> tuple[list[plc.Column], SchemaSpec]:
+        return _convert_column(object_type, column, label, row_index, share_buffer)
+
+    converted, spec = _share(object_type, [column], None, names, rows, buffer_sharer(), convert)
+    return ExportInput("column", converted, column.size, spec)
+
+
+def _convert_column(
+    object_type: ObjectType,
+    column: ColumnBase,
+    label: Hashable,
+    row_index: RowIndex | None,
+    share_buffer: ShareBuffer,
+) -> tuple[list[plc.Column], SchemaSpec]:
+    """Return the column of a series or index, and its schema spec."""
     name = "" if label is None else stringify(label)
     objects: list[Any] = []
-    converted, field = _convert(column, name, buffer_sharer())
-    if (
-        row_index is not None
-        and row_index.names == [None]
-        and row_index.range == range(column.size)
-    ):
-        row_index = None
+    converted, field = _convert(column, name, share_buffer)
     metadata = encode_field(object_type, name, label, dtype_hint(column.dtype), row_index, objects)
     field = replace(field, metadata={**field.metadata, **metadata})
-    spec = SchemaSpec([field], {}, tuple(objects))
-    return ExportInput("column", [converted], column.size, spec)
+    return [converted], SchemaSpec([field], {}, tuple(objects))
 
 
 def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) -> ExportInput:
-    share_buffer = buffer_sharer()
-    row_index: RowIndex | None = None
-    levels: list[ColumnBase] = []
-    if isinstance(frame.index, cudf.RangeIndex) and preserve_index is None:
-        row_index = RowIndex([frame.index.name], range=_range(frame.index))
-    elif preserve_index is not False:
-        levels = _index_columns(frame, share_buffer, stream)
-        first = len(frame.columns)
-        positions = list(range(first, first + len(levels)))
-        row_index = RowIndex(list(frame.index.names), levels=positions)
-    columns = [*frame.columns, *levels]
-    # Without attrs, which can hold anything and need not be comparable.
-    key = None
-    if not frame.attrs:
-        key = SchemaKey.of(frame.object_type, frame.labels, row_index, columns)
-    spec = None if key is None else cached_spec(key)
-    if spec is not None:
-        converted = [rebuild_all(column.plc_column, share_buffer) for column in columns]
+    index = frame.index
+    sharer = buffer_sharer()
+    rows = None
+    levels: Sequence[ColumnBase] = ()
+    columns = frame.columns
+    index_names: list[Hashable] | None = None
+    if preserve_index is not False:
+        index_names = _names_of(index)
+        if preserve_index is None and isinstance(index, cudf.RangeIndex):
+            rows = range_of(index)
+        else:
+            levels = _index_columns(frame, sharer, stream)
+            columns = [*columns, *levels]
+
+    def convert(share_buffer: ShareBuffer) -> tuple[list[plc.Column], SchemaSpec]:
+        row_index = None
+        if index_names is not None:
+            positions = range(len(frame.columns), len(columns))
+            row_index = RowIndex(index_names, rows, list(positions))
+        return _convert_frame(frame, row_index, levels, share_buffer)
+
+    if frame.attrs:
+        # They can hold anything and need not be comparable.
+        converted, spec = convert(sharer)
     else:
-        converted, spec = _convert_frame(frame, row_index, levels, share_buffer)
-        if key is not None and not spec.labels:
+        names = [*_names_of(frame.labels), *(index_names or ())]
+        converted, spec = _share(
+            frame.object_type, columns, frame.labels, names, rows, sharer, convert
+        )
+    return ExportInput("table", converted, len(index), spec)
+
+
+def _share(
+    object_type: ObjectType,
+    columns: Sequence[ColumnBase],
+    labels: pd.Index | None,
+    names: list[Hashable],
+    rows: range | None,
+    sharer: BufferSharer,
+    convert: Callable[[ShareBuffer], tuple[list[plc.Column], SchemaSpec]],
+) -> tuple[list[plc.Column], SchemaSpec]:
+    """Return the columns of an object and their schema spec, that of an object alike if possible.
+
+    Parameters
+    ----------
+    object_type, columns, labels, names, rows
+        What the spec depends on; see `SchemaKey.of`.
+    sharer
+        Shares their buffers.
+    convert
+        Returns the same, but always with a new spec.
+    """
+    shared = share_columns(columns, sharer, UNCACHED)
+    if shared is None:
+        return convert(sharer)
+    converted, dtypes, types, fields = shared
+    key = SchemaKey.of(object_type, labels, names, rows, columns, dtypes, types, fields)
+    if key is None:
+        return convert(sharer)
+    spec = cached_spec(key)
+    if spec is None:
+        converted, spec = convert(sharer)
+        if not spec.labels:
             cache_spec(key, spec)
-    return ExportInput("table", converted, len(frame.index), spec)
+    return converted, spec
 
 
 def _convert_frame(
@@ -207,11 +267,14 @@ def _index_columns(frame: _Frame, share_buffer: ShareBuffer, stream: Any) -> lis
 
 
 def _range_column(index: cudf.RangeIndex, location: ComputeLocation) -> ColumnBase:
-    return make_column(convert.sequence(_range(index), location), index.dtype)
+    return make_column(convert.sequence(range_of(index), location), index.dtype)
 
 
-def _range(index: cudf.RangeIndex) -> range:
-    return range(index.start, index.stop, index.step)
+def _names_of(index: cudf.Index | pd.Index) -> list[Hashable]:
+    # Of a single name, both libraries would make a list of pandas' own, which takes longer.
+    if isinstance(index, _MULTI_INDEXES):
+        return list(index.names)
+    return [index.name]
 
 
 def _level_labels(names: Sequence[Hashable]) -> pd.Index:

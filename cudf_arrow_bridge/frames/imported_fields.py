@@ -9,7 +9,7 @@ field, and is exported as what cuDF made it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -22,9 +22,9 @@ from ..arrow.metadata import (
     own_metadata,
     storage_type_of,
 )
-from .cudf_private import ColumnBase, attach_to_column, attach_to_memory, attachments
+from .cudf_private import ColumnBase, attach_to_column, attach_to_memory, attached
 
-__all__ = ["attach_field", "imported_field", "imported_fields", "is_default", "kept_metadata"]
+__all__ = ["attach_field", "imported_field", "is_default", "kept_metadata"]
 
 _TIMESTAMP = pa.timestamp("s").id
 #: The flat types that cuDF has itself.
@@ -80,12 +80,8 @@ def _arrow_children(column: plc.Column) -> list[plc.Column]:
 
 def imported_field(column: ColumnBase) -> pa.Field | None:
     """Return the field that a column was imported with, None if there is none."""
-    return imported_fields([column]).get(0)
-
-
-def imported_fields(columns: Sequence[ColumnBase]) -> dict[int, pa.Field]:
-    """Return, by position, the fields that columns were imported with; most have none."""
-    return attachments(columns)
+    field: pa.Field | None = attached(column)
+    return field
 
 
 def kept_metadata(field: pa.Field) -> Mapping[bytes, bytes]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.import_ import ArrayImporter
-from ..arrow.export_input import ExportInput, export
+from ..arrow.export_input import column_input, export
 from ..arrow.options import ExportOptions, Kind
 from ..arrow.schemas import empty
 from ..arrow.sources import open_array
@@ -59,7 +59,7 @@ def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> pl
 
 def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
     options = ExportOptions(importer.streams.computing)
-    arrays = [pa.array(export(ExportInput.of_column(column), options)) for column in columns]
+    arrays = [pa.array(export(column_input(column), options)) for column in columns]
     try:
         array = pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:

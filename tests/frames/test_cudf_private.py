@@ -9,7 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
+from cudf.core.buffer import Buffer, BufferOwner
 
+from cudf_arrow_bridge._core.columns import types_of
+from cudf_arrow_bridge._core.shared_columns import share_columns
 from cudf_arrow_bridge.cuda.spans import HostSpan
 from cudf_arrow_bridge.frames import cudf_private as private
 from testing.host import addresses, to_plc
@@ -91,11 +94,58 @@ def buffers_of(column):
 def test_sharing_takes_a_reference_that_counts():
     buffer = column(INTS, np.dtype("int64")).data
     share_buffer = private.buffer_sharer()
-    shared = share_buffer(buffer)
-    assert shared is not buffer
-    assert (shared.ptr, shared.size, shared.owner) == (buffer.ptr, buffer.size, buffer.owner)
+    shared = [share_buffer(buffer), share_buffer(buffer[8:])]
+    assert buffer not in shared
+    assert [(span.ptr, span.size) for span in shared] == [
+        (buffer.ptr, buffer.size),
+        (buffer.ptr + 8, buffer.size - 8),
+    ]
+    assert all(span.owner is buffer.owner for span in shared)
+    assert len(buffer.owner._slices) == 3
+    shared.pop()
     assert len(buffer.owner._slices) == 2
+    shared.pop()
+    assert list(buffer.owner._slices) == [buffer]
     assert share_buffer(None) is None
+
+
+def test_a_shared_buffer_is_copied_by_who_writes():
+    buffer = column(INTS, np.dtype("int64")).data
+    shared = private.buffer_sharer()(buffer)
+    copies = []
+
+    def copy(deep):
+        copies.append(deep)
+        return Buffer(owner=BufferOwner(ptr=1 << 20, size=buffer.size, owner=None))
+
+    buffer.copy = copy
+    with buffer.access(mode="write"):
+        assert buffer.ptr != shared.ptr
+    assert copies == [True]
+    del shared
+    with buffer.access(mode="write"):
+        assert buffer.ptr == 1 << 20
+    assert copies == [True]
+
+
+def test_sharing_takes_buffers_and_owners_of_other_classes():
+    class OtherBuffer(Buffer):
+        @property
+        def ptr(self):
+            return super().ptr + 8
+
+    class OtherOwner(BufferOwner):
+        @property
+        def ptr(self):
+            return super().ptr + 16
+
+    memory = HostSpan(np.arange(3))
+    other = OtherBuffer(owner=BufferOwner(ptr=memory.ptr, size=24, owner=memory))
+    owned = Buffer(owner=OtherOwner(ptr=memory.ptr, size=24, owner=memory))
+    for buffer, address in ((other, memory.ptr + 8), (owned, memory.ptr + 16)):
+        shared = private.buffer_sharer()(buffer)
+        assert (shared.ptr, shared.size) == (address, 24)
+        assert len(buffer.owner._slices) == 2
 
 
 def test_sharing_locks_what_may_be_spilled(monkeypatch):
@@ -236,14 +286,14 @@ def struct(**fields):
 
 def test_a_note_stays_with_a_column_until_it_is_another():
     made = struct(a=1)
-    assert private.attachments([made]) == {}
+    assert private.attached(made) is None
     private.attach_to_column(made, "note")
-    assert private.attachments([made]) == {0: "note"}
+    assert private.attached(made) == "note"
     labels = private.FrameLabels(pd.Index(["a"]))
     frame = private.make_frame([made], labels, cudf.RangeIndex(1), {})
-    assert private.attachments([frame._data["a"]]) == {0: "note"}
+    assert private.attached(frame._data["a"]) == "note"
     made._mimic_inplace(struct(b=1), inplace=True)
-    assert private.attachments([made]) == {}
+    assert private.attached(made) is None
 
 
 def test_a_note_stays_with_memory():
@@ -275,11 +325,38 @@ def test_notes_of_columns():
     fields = struct(a=1)
     private.attach_to_column(fields, "column")
     # What cuDF computes has new memory, to which the field of the column is not attached.
-    assert private.attachments([noted, bare, both, plain(), fields]) == {
-        0: "memory",
-        2: "memory",
-        4: "column",
-    }
+    columns = [noted, bare, both, plain(), fields]
+    notes = {0: "memory", 2: "memory", 4: "column"}
+    assert [private.attached(column) for column in columns] == [notes.get(i) for i in range(5)]
+    *_, found = share_columns(columns, private.buffer_sharer(), ())
+    assert found == notes
+
+
+def test_the_columns_of_a_frame_are_shared_in_one_pass():
+    words = private.make_column(to_plc(pa.array(["a", None])), private.DEFAULT_STRING_DTYPE)
+    private.attach_to_memory(words.plc_column, "note")
+    columns = [plain(), words]
+    shared, dtypes, types, notes = share_columns(columns, private.buffer_sharer(), ())
+    assert [addresses(one) for one in shared] == [addresses(one.plc_column) for one in columns]
+    assert [one.null_count() for one in shared] == [1, 1]
+    assert dtypes == [one.dtype for one in columns]
+    assert types == types_of([one.plc_column for one in columns])
+    assert notes == {1: "note"}
+    # The producer's reference, the column's own, and that of the span.
+    offsets = words.plc_column.children()[0].data()
+    assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [3] * 3
+    del shared
+    assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [2] * 3
+
+
+def test_columns_of_some_dtypes_are_not_shared():
+    columns = [plain(), struct(a=1)]
+    assert share_columns(columns, private.buffer_sharer(), (cudf.StructDtype,)) is None
+    assert len(columns[0].data.owner._slices) == 2
+
+
+def test_range_of():
+    assert private.range_of(cudf.RangeIndex(1, 8, 3)) == range(1, 8, 3)
 
 
 def test_compatible_timezone():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames with the same labels and dtypes share a schema; all others have their own."""
+"""Objects with the same labels and dtypes share a schema; all others have their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.arrow.bounded_cache import BoundedCache
 from cudf_arrow_bridge.frames import schema_cache
-from testing.host_frames import column, frame, numbers
+from testing.host_frames import column, frame, index, numbers, series
 from testing.peers.arrays import DeviceOnly
 
 STRINGS = pa.array(["a", None, "b"])
@@ -114,9 +114,52 @@ UNSHARED += ["a number as label", "a bool as label"]
 @pytest.mark.parametrize("name", [name for name in FRAMES if name not in UNSHARED])
 def test_frames_of_one_shape_share_a_schema(name):
     first, second = (bridge.to_arrow_device(FRAMES[name]()) for _ in range(2))
-    assert first._arrow_schema is not second._arrow_schema
+    assert first._arrow_schema is second._arrow_schema
     assert len(schema_cache._specs._entries) == 1
     assert first.schema.equals(second.schema, check_metadata=True)
+
+
+#: Series and indexes that are alike but for one thing that a schema tells.
+ARRAYS = {
+    "plain": lambda: series(numbers()),
+    "named": lambda: series(numbers(), "n"),
+    "another name": lambda: series(numbers(), "o"),
+    "an index": lambda: index(numbers(), "i"),
+    "another dtype": lambda: series(column(pa.array([1, 2, 3]), pd.Int64Dtype())),
+    "another type": lambda: series(column(pa.array([1.5, 2, 3]), np.dtype("float64"))),
+    "strings of objects": lambda: series(column(STRINGS, np.dtype("object"))),
+    "zoned times": lambda: imported(pa.field("t", pa.timestamp("ms", "Europe/Paris")))["t"],
+    "dates": lambda: imported(pa.field("d", pa.date32()))["d"],
+    "not nullable": lambda: imported(pa.field("a", pa.int64(), nullable=False))["a"],
+    "metadata": lambda: imported(pa.field("a", pa.int64(), metadata={"k": "v"}))["a"],
+    "another range": lambda: series(numbers(), index=cudf.RangeIndex(1, 4)),
+    "a wider range": lambda: series(numbers(), index=cudf.RangeIndex(0, 6, 2)),
+    "a named range": lambda: series(numbers(), index=cudf.RangeIndex(3, name="n")),
+    "a number as name": lambda: series(numbers(), 1),
+    "a bool as name": lambda: series(numbers(), True),
+    "categories": lambda: FRAMES["categories"]()["a"],
+}
+
+
+def test_every_series_has_its_own_schema(monkeypatch):
+    made = {name: make() for name, make in ARRAYS.items()}
+    alone = {}
+    for name, obj in made.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(schema_cache, "_specs", BoundedCache())
+            alone[name] = schema_of(obj)
+    for _ in range(2):
+        for name, obj in made.items():
+            assert schema_of(obj).equals(alone[name], check_metadata=True), name
+    written = [pa.schema([field]).serialize().to_pybytes() for field in alone.values()]
+    assert len(set(written)) == len(written)
+
+
+@pytest.mark.parametrize("name", list(ARRAYS)[:-3])
+def test_series_of_one_shape_share_a_schema(name):
+    first, second = (bridge.to_arrow_device(ARRAYS[name]()) for _ in range(2))
+    assert first._arrow_schema is second._arrow_schema
+    assert len(schema_cache._specs._entries) == 1
 
 
 def test_nulls_count_where_the_schema_denied_them():
