@@ -34,11 +34,13 @@ def export_object(
     requested_schema
         The capsule of the schema that a consumer asks for, or None.
     """
-    if passes_on(obj, options):
+    is_array = isinstance(obj, DeviceArray)
+    if is_array and passes_on(obj, options):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, options.stream)
-    exported = _ObjectExporter(export_input, options)(requested_schema)
-    return exported._described_as(obj) if isinstance(obj, DeviceArray) else exported
+    exporter = _ObjectExporter(export_input, options)
+    exported = export(export_input, options, requested_schema, exporter)
+    return exported._described_as(obj) if is_array else exported
 
 
 def passes_on(obj: Any, options: ExportOptions) -> TypeGuard[DeviceArray]:

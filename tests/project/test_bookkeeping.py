@@ -71,18 +71,18 @@ def test_instructions_stay_near_the_floor(instructions, job):
 #: pyarrow takes for the same batch, and frames, as multiples of cuDF's `to_pylibcudf` and
 #: `from_pylibcudf`. A third above what they are.
 MOST_IN_PYTHON = {
-    "table export": {"allocations": (4.0, 8.2), "instructions": (2.2, 1.22)},
-    "table import": {"allocations": (0.78, 0.4), "instructions": (2.07, 0.71)},
-    "frame export": {"allocations": (4.04, 2.26), "instructions": (2.26, 1.44)},
-    "frame import": {"allocations": (2.28, 1.81), "instructions": (2.0, 1.69)},
+    "table export": {"allocations": (3.8, 8.2), "instructions": (1.9, 1.25)},
+    "table import": {"allocations": (0.45, 0.35), "instructions": (0.88, 0.53)},
+    "frame export": {"allocations": (2.6, 1.75), "instructions": (0.91, 0.55)},
+    "frame import": {"allocations": (0.4, 0.4), "instructions": (0.43, 0.41)},
 }
 
 #: Calls of functions by Python's: of 10 columns at most, and of each further one.
 CALLS = {
-    "table export": (32, 0),
-    "table import": (84, 0),
-    "frame export": (362, 14),
-    "frame import": (2118, 121),
+    "table export": (17, 0),
+    "table import": (14, 0),
+    "frame export": (104, 0),
+    "frame import": (460, 41),
 }
 
 
