@@ -146,14 +146,14 @@ view_offsets offsets_of_views(view_rows const& rows,
 void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 {
   constexpr auto block = 16;
-  auto const mask  = rows.mask;
-  auto const* view = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
+  auto const mask      = rows.mask;
+  auto const* view     = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
   for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
     if (is_null(mask, row)) { continue; }
     auto const size     = load<std::int32_t>(view, 0);
     auto const* inlined = view + offsetof(ArrowBinaryView, inlined.data);
-    // Copying a constant size takes a fraction of the time. What is too much of an inlined string is
-    // overwritten by the next one; two blocks of 16 bytes overlap.
+    // Copying a constant size takes a fraction of the time. What is too much of an inlined string
+    // is overwritten by the next one; two blocks of 16 bytes overlap.
     if (size <= inlined_bytes && end - out >= inlined_bytes) {
       std::memcpy(out, inlined, inlined_bytes);
     } else {
