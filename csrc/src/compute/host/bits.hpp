@@ -117,16 +117,12 @@ inline void set_bits(std::span<std::uint64_t> words, std::int64_t begin, std::in
 }
 
 /**
- * @brief Packs 64 bools, bytes of 0 or 1, into bits.
+ * @brief Transposes a matrix of 8 by 8 bits, a row in each byte.
  *
- * Each byte becomes a bit of another byte of the word: bool 8 * j + i is bit j of byte i. As a
- * matrix of 8 by 8 bits that is the transpose of what is wanted; three swaps of ever larger blocks
- * off the diagonal transpose it.
+ * Three swaps of ever larger blocks off the diagonal: of single bits, of 2 by 2, and of 4 by 4.
  */
-inline std::uint64_t pack(void const* bools)
+inline std::uint64_t transpose(std::uint64_t word)
 {
-  auto word = std::uint64_t{0};
-  for (int j = 0; j < 8; ++j) { word |= load<std::uint64_t>(bools, j) << j; }
   auto const swap = [&](int distance, std::uint64_t mask) {
     auto const changed = (word ^ word >> distance) & mask;
     word ^= changed ^ changed << distance;
@@ -135,6 +131,26 @@ inline std::uint64_t pack(void const* bools)
   swap(14, 0x0000'cccc'0000'cccc);
   swap(28, 0x0000'0000'f0f0'f0f0);
   return word;
+}
+
+/// 64 bools as bits, and whether they are bytes of 0 or 1, as they must be for that.
+struct packed_bools {
+  std::uint64_t word;
+  bool is_normal;
+};
+
+/// Packs bools into bits. Shifted by j, 8 bools make bit j of each of 8 bytes: the transpose of
+/// what is wanted, in which they are the bits of byte j.
+inline packed_bools pack(void const* bools)
+{
+  auto word = std::uint64_t{0};
+  auto all  = std::uint64_t{0};
+  for (int j = 0; j < 8; ++j) {
+    auto const eight = load<std::uint64_t>(bools, j);
+    word |= eight << j;
+    all |= eight;
+  }
+  return {transpose(word), (all & ~std::uint64_t{0x0101'0101'0101'0101}) == 0};
 }
 
 /// Makes a mask in which bit i is `is_one(i)`.
@@ -148,7 +164,7 @@ rmm::device_buffer make_bits_of(std::int64_t bits, execution const& exec, IsOne 
       for (std::int64_t i = 0; i < count; ++i) {
         bools[static_cast<std::size_t>(i)] = is_one(begin + i) ? 1 : 0;
       }
-      return pack(bools.data());
+      return pack(bools.data()).word;
     };
     // Compilers vectorise the loop if its length is a constant.
     return bits - begin < word_bits ? fill(bits - begin) : fill(word_bits);

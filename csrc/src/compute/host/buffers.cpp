@@ -78,15 +78,12 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
   return make_bits(size, exec, [=](std::int64_t word) {
     auto const* first = source + word * word_bits;
     auto const count  = std::min(word_bits, size - word * word_bits);
-    auto all          = std::uint64_t{0};
     if (count == word_bits) {
-      for (int i = 0; i < 8; ++i) { all |= load<std::uint64_t>(first, i); }
-      constexpr auto ones = std::uint64_t{0x0101'0101'0101'0101};
-      if ((all & ~ones) == 0) { return pack(first); }
+      if (auto const packed = pack(first); packed.is_normal) { return packed.word; }
     }
     auto normal = std::array<std::uint8_t, word_bits>{};
     std::transform(first, first + count, normal.begin(), [](auto byte) { return byte != 0; });
-    return pack(normal.data());
+    return pack(normal.data()).word;
   });
 }
 
