@@ -16,7 +16,7 @@
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-/// Mixes the bits of an integer, so that any of the result depend on all of its own.
+/// Mixes the bits of an integer, so that each bit of the result depends on all of them.
 std::uint32_t hash_of(std::uint64_t value)
 {
   constexpr auto odd = std::uint64_t{0x9e37'79b9'7f4a'7c15};

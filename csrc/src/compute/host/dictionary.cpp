@@ -80,10 +80,11 @@ row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, exec
   auto const* first     = rows.indices.head<Index>() + begin;
   auto const count      = std::int64_t{rows.size};
   auto outside          = wide{0};
-  auto const is_outside = [&](Index index) { return static_cast<wide>(index) >= bound ? 1U : 0U; };
+  auto const index_at   = [=](std::int64_t row) { return load<Index>(first, row); };
+  auto const is_outside = [=](Index index) { return static_cast<wide>(index) >= bound ? 1U : 0U; };
   if constexpr (std::is_same_v<Index, size_type>) {
     if (rows.mask.bits == nullptr) {
-      for (std::int64_t row = 0; row < count; ++row) { outside |= is_outside(first[row]); }
+      for (std::int64_t row = 0; row < count; ++row) { outside |= is_outside(index_at(row)); }
       if (outside != 0) { check_indices(rows, path); }
       return {allocate(0, exec), {first, static_cast<std::size_t>(count)}};
     }
@@ -93,8 +94,8 @@ row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, exec
   auto const* bits = rows.mask.bits;
   for (std::int64_t row = 0; row < count; ++row) {
     auto const is_null = bits != nullptr && !bit_at(bits, begin + row);
-    outside |= is_null ? 0U : is_outside(first[row]);
-    keys[row] = is_null ? no_key : static_cast<size_type>(first[row]);
+    outside |= is_null ? 0U : is_outside(index_at(row));
+    keys[row] = is_null ? no_key : static_cast<size_type>(index_at(row));
   }
   if (outside != 0) { check_indices(rows, path); }
   return {std::move(result), {keys, static_cast<std::size_t>(count)}};
