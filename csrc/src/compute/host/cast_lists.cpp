@@ -64,7 +64,10 @@ constexpr auto used_bytes = [] {
 }();
 
 /// @param end End of the data, which may be after that of the string
-string_view_entry entry_of(char const* data, std::int64_t begin, std::int64_t size, char const* end)
+inline string_view_entry entry_of(char const* data,
+                                  std::int64_t begin,
+                                  std::int64_t size,
+                                  char const* end)
 {
   auto const* bytes = data + begin;
   auto first        = std::array<std::uint64_t, 2>{};  // the string's first bytes, then others
@@ -87,12 +90,12 @@ void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
   auto const* end  = data + load<Offset>(strings.offsets, strings.size);
   auto const* mask = strings.mask;
   auto row         = std::int64_t{0};
+  auto begin       = std::int64_t{load<Offset>(strings.offsets, 0)};
   for (auto& view : views) {
     auto const valid = mask == nullptr || bit_at(mask, row);
-    auto const begin = load<Offset>(strings.offsets, row);
-    auto const size  = load<Offset>(strings.offsets, row + 1) - begin;
-    view             = valid ? entry_of(data, begin, size, end) : string_view_entry{};
-    ++row;
+    auto const next  = std::int64_t{load<Offset>(strings.offsets, ++row)};
+    view             = valid ? entry_of(data, begin, next - begin, end) : string_view_entry{};
+    begin            = next;
   }
 }
 
