@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import cudf_arrow_bridge
 
-from . import peers
+from . import conversions, peers
 from .data import COLUMN_TYPES, batch_of, ints
 from .measure import Case, Contestant
 from .ways import (
@@ -141,7 +141,14 @@ def _streams_to_frames() -> Iterator[Case]:
     )
 
 
-def cases() -> Iterator[Case]:
-    """All cases, each with its data, which is made when it is asked for."""
+def cases(conversion_rows: int = 1_000_000) -> Iterator[Case]:
+    """All cases, each with its data, which is made when it is asked for.
+
+    Parameters
+    ----------
+    conversion_rows
+        The rows of what is converted; nothing else costs more with more rows.
+    """
     for some in (_columns, _types, _rows, _arrays, _frames, _streams, _streams_to_frames):
         yield from some()
+    yield from conversions.cases(conversion_rows)

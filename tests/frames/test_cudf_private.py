@@ -333,20 +333,28 @@ def test_notes_of_columns():
 
 
 def test_the_columns_of_a_frame_are_shared_in_one_pass():
-    words = private.make_column(to_plc(pa.array(["a", None])), private.DEFAULT_STRING_DTYPE)
+    words = column(pa.array(["a", None]), private.DEFAULT_STRING_DTYPE)
     private.attach_to_memory(words.plc_column, "note")
-    columns = [plain(), words]
+    columns = [column(INTS, np.dtype("int64")), words]
     shared, dtypes, types, notes = share_columns(columns, private.buffer_sharer(), ())
     assert [addresses(one) for one in shared] == [addresses(one.plc_column) for one in columns]
     assert [one.null_count() for one in shared] == [1, 1]
     assert dtypes == [one.dtype for one in columns]
     assert types == types_of([one.plc_column for one in columns])
     assert notes == {1: "note"}
-    # The producer's reference, the column's own, and that of the span.
+    # The column's own reference, and that of the span.
     offsets = words.plc_column.children()[0].data()
-    assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [3] * 3
-    del shared
     assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [2] * 3
+    del shared
+    assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [1] * 3
+
+
+def test_sharing_imported_memory_leaves_it_shared():
+    made = plain()
+    shared, *_ = share_columns([made], private.buffer_sharer(), ())
+    assert addresses(shared[0]) == addresses(made.plc_column)
+    del shared
+    assert len(made.data.owner._slices) > 1
 
 
 def test_columns_of_some_dtypes_are_not_shared():

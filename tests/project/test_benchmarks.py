@@ -34,10 +34,12 @@ GROUPS = (
         **dict.fromkeys(("frame export", "frame import"), (*PEERS, "cuDF")),
         **dict.fromkeys(("stream export", "stream import"), ("pyarrow",)),
         "stream to frames": ("pyarrow", "cuDF"),
+        # The better of the two, where it is known.
+        "conversion": ("numpy", "pyarrow"),
     }
 )
 #: What is drawn against what.
-PANELS = {(group, "columns") for group in GROUPS if not group.startswith(("column", "stream"))} | (
+PANELS = {(group, "columns") for group in GROUPS if not group.startswith(("column", "stream", "conversion"))} | (
     set() if has_gpu() else {("export", "rows"), ("import", "rows")}
 )
 PARTS = ("dropped", "kept", "kept_with_release")

@@ -37,11 +37,11 @@ rmm::device_buffer valid_in_both(bit_range const& left,
                                  bit_range const& right,
                                  execution const& exec)
 {
-  auto const first  = copy_bits(left, exec);
-  auto const second = copy_bits(right, exec);
+  if (exec.host) { return host::valid_in_both(left, right, exec); }
+  auto const first  = device::copy_bits(left, exec);
+  auto const second = device::copy_bits(right, exec);
   auto const rows   = static_cast<cudf::size_type>(left.size);
-  return exec.host ? host::valid_in_both(first.data(), second.data(), rows, exec)
-                   : device::valid_in_both(first.data(), second.data(), rows, exec);
+  return device::valid_in_both(first.data(), second.data(), rows, exec);
 }
 
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
@@ -162,11 +162,13 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                    : device::lists_from_views(rows, path, exec);
 }
 
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec)
+std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
+                                          run_rows const& rows,
+                                          column_path const& path,
+                                          execution const& exec)
 {
-  return exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
+  if (exec.host) { return host::repeat_runs(values, rows, path, exec); }
+  return device::gather_rows(values, device::runs_of_rows(rows, path, exec)->view(), path, exec);
 }
 
 dictionary_parts drop_null_keys(cudf::column_view const& indices,

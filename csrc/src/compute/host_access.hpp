@@ -7,6 +7,7 @@
 
 #include <rmm/device_buffer.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -59,6 +60,23 @@ std::int64_t read_index(
 
 inline bool bit_at(void const* bits, std::int64_t index)
 { return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
+
+/// Copies a string to `out`. Most strings are short, and calling `memcpy` takes longer than copying
+/// them: where both buffers go on for 16 bytes, all 16 are copied. So strings must be written in
+/// their order.
+inline void copy_string(std::span<std::byte const> string,
+                        std::byte const* source_end,
+                        std::byte* out,
+                        std::byte const* out_end)
+{
+  constexpr auto block = std::size_t{16};
+  auto const room      = std::min(source_end - string.data(), out_end - out);
+  if (string.size() <= block && room >= std::int64_t{block}) {
+    std::memcpy(out, string.data(), block);
+  } else if (!string.empty()) {
+    std::memcpy(out, string.data(), string.size());
+  }
+}
 
 inline rmm::device_buffer allocate(std::int64_t size, execution const& exec)
 { return rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr}; }

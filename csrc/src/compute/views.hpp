@@ -97,17 +97,19 @@ struct run_rows {
 };
 
 /**
- * @brief Finds the run of each row.
+ * @brief Repeats the value of each run for its rows.
  *
- * On device memory this waits for the last run end.
+ * On device memory this waits for the last run end, and as `gather_rows` does.
  *
  * @throws std::invalid_argument if the last run ends before the last row
+ * @throws std::overflow_error as `gather_rows` does
  *
- * @return Index of the run of each row, as INT32
+ * @param values Value of each run
  */
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec);
+std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
+                                          run_rows const& rows,
+                                          column_path const& path,
+                                          execution const& exec);
 
 namespace host {
 /// The bytes of one row: in the view itself, or in a data buffer. Empty for a null row.
@@ -133,9 +135,14 @@ string_buffers strings_from_views(view_rows const& rows,
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec);
+/// Index of the run of each row, as INT32.
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
                                            execution const& exec);
+std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
+                                          run_rows const& rows,
+                                          column_path const& path,
+                                          execution const& exec);
 }  // namespace host
 
 namespace device {
@@ -143,6 +150,7 @@ string_buffers strings_from_views(view_rows const& rows, execution const& exec);
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec);
+/// Index of the run of each row, as INT32. Waits for the last run end.
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
                                            execution const& exec);

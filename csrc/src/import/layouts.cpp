@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/layouts.hpp"
 
-#include "compute/gather.hpp"
+#include "compute/views.hpp"
 #include "import/offsets.hpp"
 #include "validate/validate.hpp"
 
@@ -47,15 +47,14 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
   };
   if (level.rows.storage_size() == 0) { return column(0); }
   auto const width = level.types.children[0].type.element_bits / 8;
-  auto const runs =
-    runs_of_rows({static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
-                  width,
-                  ends.length,
-                  level.rows.storage_begin(),
-                  level.rows.num_rows()},
-                 level.path,
-                 importer.exec());
-  return gather_rows(column(ends.length)->view(), runs->view(), level.path, importer.exec());
+  return repeat_runs(column(ends.length)->view(),
+                     {static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
+                      width,
+                      ends.length,
+                      level.rows.storage_begin(),
+                      level.rows.num_rows()},
+                     level.path,
+                     importer.exec());
 }
 
 }  // namespace

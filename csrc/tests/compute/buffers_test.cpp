@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -32,6 +33,13 @@ struct bits {
 
   [[nodiscard]] bit_range range() const { return {bytes.get(), begin, size}; }
   [[nodiscard]] bool at(std::int64_t i) const { return bit_at(bytes.get(), begin + i); }
+
+  void set(std::int64_t i, bool value)
+  {
+    auto& byte     = bytes[static_cast<std::size_t>((begin + i) / 8)];
+    auto const bit = 1U << ((begin + i) % 8);
+    byte           = static_cast<std::uint8_t>(value ? byte | bit : byte & ~bit);
+  }
 };
 
 class HostBits : public ::testing::TestWithParam<std::int64_t> {
@@ -46,6 +54,18 @@ class HostBits : public ::testing::TestWithParam<std::int64_t> {
     return result;
   }
 
+  /// Checks a mask of `GetParam()` bits and its padding, which is zero up to 64 bytes.
+  template <typename Expected>
+  static void expect_bits(rmm::device_buffer const& found, Expected expected)
+  {
+    ASSERT_EQ(static_cast<std::int64_t>(found.size()), detail::padded_mask_size(GetParam()));
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(found.size()) * 8; ++i) {
+      ASSERT_EQ(bit_at(static_cast<std::uint8_t const*>(found.data()), i),
+                i < GetParam() && expected(i))
+        << "bit " << i;
+    }
+  }
+
   static constexpr std::int64_t last_begin = 70;
 
  private:
@@ -57,11 +77,35 @@ TEST_P(HostBits, CopiedBitsBeginAtBitZero)
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const source = random_bits(begin);
     auto const copy   = detail::host::copy_bits(source.range(), on_host());
-    EXPECT_EQ(copy.size() % sizeof(cudf::bitmask_type), 0U);
-    ASSERT_GE(static_cast<std::int64_t>(copy.size()), detail::bytes_for_bits(source.size));
-    for (std::int64_t i = 0; i < source.size; ++i) {
-      ASSERT_EQ(bit_at(static_cast<std::uint8_t const*>(copy.data()), i), source.at(i))
-        << "bit " << i << " from " << begin;
+    expect_bits(copy, [&](std::int64_t i) { return source.at(i); });
+  }
+}
+
+TEST_P(HostBits, AreValidInBoth)
+{
+  for (std::int64_t begin = 0; begin < last_begin; ++begin) {
+    auto const left  = random_bits(begin);
+    auto const right = random_bits(last_begin - begin);
+    auto const both  = detail::host::valid_in_both(left.range(), right.range(), on_host());
+    expect_bits(both, [&](std::int64_t i) { return left.at(i) && right.at(i); });
+  }
+}
+
+TEST_P(HostBits, NullsLieWithinOthersUnlessOneIsAlone)
+{
+  for (std::int64_t begin = 0; begin < last_begin; ++begin) {
+    auto outer = random_bits(begin);
+    auto inner = random_bits(last_begin - begin);
+    for (std::int64_t i = 0; i < outer.size; ++i) { outer.set(i, outer.at(i) && inner.at(i)); }
+    EXPECT_TRUE(detail::host::nulls_within(inner.range(), outer.range()));
+    for (auto const alone : {std::int64_t{0}, outer.size / 2, outer.size - 1}) {
+      if (outer.size == 0) { continue; }
+      auto const before = std::pair{inner.at(alone), outer.at(alone)};
+      inner.set(alone, false);
+      outer.set(alone, true);
+      EXPECT_FALSE(detail::host::nulls_within(inner.range(), outer.range())) << alone;
+      inner.set(alone, before.first);
+      outer.set(alone, before.second);
     }
   }
 }
@@ -91,18 +135,20 @@ TEST_P(HostBits, UnpackedBoolsAreZeroOrOne)
 TEST_P(HostBits, PackedBoolsAreTrueUnlessZero)
 {
   auto random = engine{7};
-  auto bools  = std::vector<std::uint8_t>(static_cast<std::size_t>(GetParam()));
-  for (auto& b : bools) { b = static_cast<std::uint8_t>(below(random, 3) * 0x7f); }
-  auto const packed =
-    detail::host::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), on_host());
-  for (std::int64_t i = 0; i < GetParam(); ++i) {
-    EXPECT_EQ(bit_at(static_cast<std::uint8_t const*>(packed.data()), i),
-              bools[static_cast<std::size_t>(i)] != 0);
+  // Bytes of 0 and 1 alone, and others among them.
+  for (auto const& [kinds, factor] : {std::pair{2, 1}, {3, 0x7f}, {256, 1}}) {
+    auto bools = std::vector<std::uint8_t>(static_cast<std::size_t>(GetParam()));
+    for (auto& b : bools) { b = static_cast<std::uint8_t>(below(random, kinds) * factor); }
+    auto const packed =
+      detail::host::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), on_host());
+    expect_bits(packed, [&](std::int64_t i) { return bools[static_cast<std::size_t>(i)] != 0; });
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-  Sizes, HostBits, ::testing::Values(0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200));
+  Sizes,
+  HostBits,
+  ::testing::Values(0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200, 1000));
 
 template <typename From, typename To>
 void expect_cast(cudf::type_id from, cudf::type_id to, std::vector<From> const& values, To factor)

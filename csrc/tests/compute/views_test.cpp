@@ -3,7 +3,9 @@
 
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
+#include "testing/expect_invariants.hpp"
 #include "testing/sample.hpp"
+#include "testing/views.hpp"
 
 #include <gtest/gtest.h>
 #include <nanoarrow/nanoarrow.h>
@@ -286,6 +288,49 @@ TYPED_TEST(HostRuns, ThatEndTooEarlyAreRefused)
 {
   for (auto const& ends : {std::vector<TypeParam>{1, 4}, {}, {4, 3, 2, 1}, {-1, -1}}) {
     expect_refused([&] { (void)runs_of(ends, 1, 4); }, {"'c'", "row", "runs"});
+  }
+}
+
+/// Runs of 1 to 70 rows, some of them without, and the run of each row.
+struct random_runs {
+  std::vector<std::int32_t> ends;
+  std::vector<std::int32_t> run_of_row;
+
+  explicit random_runs(engine& random)
+  {
+    while (run_of_row.size() < 700) {
+      auto const size = below(random, 4) == 0 ? 0 : below(random, 70) + 1;
+      run_of_row.insert(
+        run_of_row.end(), static_cast<std::size_t>(size), static_cast<std::int32_t>(ends.size()));
+      ends.push_back(static_cast<std::int32_t>(run_of_row.size()));
+    }
+  }
+};
+
+TEST(HostRunsOfValues, AreRepeated)
+{
+  auto random = engine{3};
+  for (auto const& type : nested_shapes()) {
+    for (auto const null_percent : {0, 30, 100}) {
+      auto const runs   = random_runs{random};
+      auto const values = samples(type, runs.ends.size() + 2, null_percent);
+      auto const column = make_column(type, values);
+      // Runs 0, 1, ... are rows 2, 3, ... of the column.
+      auto const source = slice(column->view(), 2, static_cast<cudf::size_type>(values.size()));
+      for (auto const begin : {0, 1, 63, 64, 65, 300}) {
+        for (auto const size : {0, 1, 63, 64, 65, 128, 400}) {
+          auto const found = detail::host::repeat_runs(
+            source, {runs.ends.data(), 4, std::ssize(runs.ends), begin, size}, path, on_host());
+          auto expected = rows{};
+          for (auto row = begin; row < begin + size; ++row) {
+            auto const run = runs.run_of_row[static_cast<std::size_t>(row)];
+            expected.push_back(values[static_cast<std::size_t>(run) + 2]);
+          }
+          ASSERT_EQ(read_rows(found->view(), type), expected) << "from " << begin;
+          expect_invariants(*found);
+        }
+      }
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "compute/host/buffers.hpp"
 
 #include "compute/halves.hpp"
+#include "compute/host/bits.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
@@ -9,17 +10,14 @@
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstddef>
+#include <cstring>
 
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
-
-/// A zeroed bitmask, padded to 64 bytes as libcudf's masks are and Arrow recommends.
-rmm::device_buffer allocate_bits(std::int64_t bits, execution const& exec)
-{ return host::zeros(padded_mask_size(bits), exec); }
 
 template <typename T>
 rmm::device_buffer gather(stride_range const& range, execution const& exec)
@@ -38,12 +36,21 @@ template <typename From, typename To>
 rmm::device_buffer scale(void const* values, cudf::size_type size, To factor, execution const& exec)
 {
   auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, exec);
-  auto row    = std::int64_t{0};
-  for (auto& out : values_of<To>(result)) {
-    out = static_cast<To>(static_cast<To>(load<From>(values, row++)) * factor);
+  auto* out   = static_cast<To*>(result.data());
+  for (std::int64_t i = 0; i < size; ++i) {
+    out[i] = static_cast<To>(static_cast<To>(load<From>(values, i)) * factor);
   }
   return result;
 }
+
+/// The 8 bools of each value of a byte, in its bits' order.
+constexpr auto bools_of_byte = [] {
+  auto result = std::array<std::uint64_t, 256>{};
+  for (std::uint64_t byte = 0; byte < result.size(); ++byte) {
+    for (int i = 0; i < 8; ++i) { result[byte] |= (byte >> i & 1) << (8 * i); }
+  }
+  return result;
+}();
 
 /// Calls `use` with a value of the C++ type of an integer `type_id`.
 template <typename Use>
@@ -67,76 +74,68 @@ rmm::device_buffer with_integer(cudf::type_id type, Use use)
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
 {
-  auto result        = allocate_bits(size, exec);
   auto const* source = static_cast<std::uint8_t const*>(bools);
-  auto* bits         = static_cast<std::uint8_t*>(result.data());
-  for (cudf::size_type i = 0; i < size; ++i) {
-    auto const bit = static_cast<unsigned>(source[i] != 0) << (i % 8);
-    bits[i / 8]    = static_cast<std::uint8_t>(bits[i / 8] | bit);
-  }
-  return result;
+  return make_bits(size, exec, [=](std::int64_t word) {
+    auto const* first = source + word * word_bits;
+    auto const count  = std::min(word_bits, size - word * word_bits);
+    if (count == word_bits) {
+      if (auto const packed = pack(first); packed.is_normal) { return packed.word; }
+    }
+    auto normal = std::array<std::uint8_t, word_bits>{};
+    std::transform(first, first + count, normal.begin(), [](auto byte) { return byte != 0; });
+    return pack(normal.data()).word;
+  });
 }
 
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  auto result      = allocate(range.size, exec);
-  auto const* bits = static_cast<std::uint8_t const*>(range.bits);
-  auto* bools      = static_cast<std::uint8_t*>(result.data());
-  for (std::int64_t i = 0; i < range.size; ++i) {
-    bools[i] = bit_at(bits, range.begin + i) ? 1 : 0;
+  auto result       = allocate(range.size, exec);
+  auto* bools       = static_cast<std::byte*>(result.data());
+  auto const words  = bit_words{range};
+  auto const unpack = [](std::uint64_t word, std::byte* out) {
+    for (int i = 0; i < 8; ++i, word >>= 8, out += 8) {
+      std::memcpy(out, &bools_of_byte[word & 0xff], 8);
+    }
+  };
+  auto const whole = range.size / word_bits;
+  for (std::int64_t i = 0; i < whole; ++i) { unpack(words[i], bools + i * word_bits); }
+  if (whole < words.size()) {
+    auto last = std::array<std::byte, word_bits>{};
+    unpack(words[whole], last.data());
+    std::copy_n(last.data(), range.size - whole * word_bits, bools + whole * word_bits);
   }
   return result;
 }
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
-  auto result        = allocate_bits(range.size, exec);
-  auto const* source = static_cast<std::uint8_t const*>(range.bits) + range.begin / 8;
-  auto* target       = static_cast<std::uint8_t*>(result.data());
-  auto const shift   = static_cast<unsigned>(range.begin % 8);
-  auto const needed  = bytes_for_bits(range.begin % 8 + range.size);
-  for (std::int64_t i = 0; i < bytes_for_bits(range.size); ++i) {
-    auto const low  = static_cast<unsigned>(source[i]) >> shift;
-    auto const high = i + 1 < needed ? static_cast<unsigned>(source[i + 1]) << (8 - shift) : 0U;
-    target[i]       = static_cast<std::uint8_t>(low | high);
-  }
-  return result;
+  auto const words = bit_words{range};
+  return make_bits(range.size, exec, [&](std::int64_t i) { return words[i]; });
 }
 
-rmm::device_buffer valid_in_both(void const* left,
-                                 void const* right,
-                                 cudf::size_type rows,
+rmm::device_buffer valid_in_both(bit_range const& left,
+                                 bit_range const& right,
                                  execution const& exec)
 {
-  auto result             = host::copy_bits({left, 0, rows}, exec);
-  auto const* other_bytes = static_cast<std::uint8_t const*>(right);
-  auto const count        = static_cast<std::size_t>(bytes_for_bits(rows));
-  for (auto& byte : values_of<std::uint8_t>(result).first(count)) {
-    byte = static_cast<std::uint8_t>(byte & *other_bytes++);
-  }
-  return result;
+  auto const first  = bit_words{left};
+  auto const second = bit_words{right};
+  return make_bits(left.size, exec, [&](std::int64_t i) { return first[i] & second[i]; });
 }
 
 cudf::size_type count_nulls(bit_range const& range)
 {
-  auto const* bits = static_cast<std::uint8_t const*>(range.bits);
+  auto const words = bit_words{range};
   auto valid       = std::int64_t{0};
-  auto i           = range.begin;
-  auto const end   = range.begin + range.size;
-  for (; i < end && i % 8 != 0; ++i) { valid += bit_at(bits, i) ? 1 : 0; }
-  for (; i + 64 <= end; i += 64) { valid += std::popcount(load<std::uint64_t>(bits + i / 8, 0)); }
-  for (; i < end; ++i) { valid += bit_at(bits, i) ? 1 : 0; }
+  for (std::int64_t i = 0; i < words.size(); ++i) { valid += count_ones(words[i]); }
   return static_cast<cudf::size_type>(range.size - valid);
 }
 
 bool nulls_within(bit_range const& inner, bit_range const& outer)
 {
-  auto const* inner_bits = static_cast<std::uint8_t const*>(inner.bits);
-  auto const* outer_bits = static_cast<std::uint8_t const*>(outer.bits);
-  for (std::int64_t i = 0; i < inner.size; ++i) {
-    if (!bit_at(inner_bits, inner.begin + i) && bit_at(outer_bits, outer.begin + i)) {
-      return false;
-    }
+  auto const inner_words = bit_words{inner};
+  auto const outer_words = bit_words{outer};
+  for (std::int64_t i = 0; i < inner_words.size(); ++i) {
+    if ((outer_words[i] & ~inner_words[i]) != 0) { return false; }
   }
   return true;
 }
@@ -210,9 +209,9 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
       using source_type = decltype(source);
       using target_type = decltype(target);
       auto rebased      = allocate(offsets.count * std::int64_t{sizeof(target_type)}, exec);
-      auto index        = std::int64_t{0};
-      for (auto& offset : values_of<target_type>(rebased)) {
-        offset = static_cast<target_type>(load<source_type>(offsets.first, index++) - base);
+      auto* out         = static_cast<target_type*>(rebased.data());
+      for (std::int64_t i = 0; i < offsets.count; ++i) {
+        out[i] = static_cast<target_type>(load<source_type>(offsets.first, i) - base);
       }
       return rebased;
     });
@@ -223,7 +222,10 @@ rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution con
 {
   auto result = allocate(count * offset_bytes, exec);
   auto* out   = static_cast<std::int32_t*>(result.data());
-  for (std::int64_t i = 0; i < count; ++i) { out[i] = static_cast<std::int32_t>(i * step); }
+  auto next   = std::uint32_t{0};
+  for (std::int64_t i = 0; i < count; ++i, next += static_cast<std::uint32_t>(step)) {
+    out[i] = static_cast<std::int32_t>(next);
+  }
   return result;
 }
 

@@ -11,9 +11,8 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 cudf::size_type count_nulls(bit_range const& range);
-rmm::device_buffer valid_in_both(void const* left,
-                                 void const* right,
-                                 cudf::size_type rows,
+rmm::device_buffer valid_in_both(bit_range const& left,
+                                 bit_range const& right,
                                  execution const& exec);
 bool nulls_within(bit_range const& inner, bit_range const& outer);
 rmm::device_buffer cast_values(void const* values,

@@ -4,100 +4,194 @@
 #include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
 
+#include <cstdint>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <string_view>
-#include <unordered_map>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-using value_bytes = std::string_view;
+/// Mixes the bits of an integer, so that each bit of the result depends on all of them.
+std::uint32_t hash_of(std::uint64_t value)
+{
+  constexpr auto odd = std::uint64_t{0x9e37'79b9'7f4a'7c15};
+  value *= odd;
+  value = (value ^ value >> 32) * odd;
+  return static_cast<std::uint32_t>(value >> 32);
+}
 
-/// Gives the bytes of each row of a fixed-width or string column.
-class row_bytes {
+std::uint32_t hash_of(__uint128_t value)
+{
+  auto const high = static_cast<std::uint64_t>(value >> 64);
+  return hash_of(static_cast<std::uint64_t>(value) ^ (std::uint64_t{hash_of(high)} << 32));
+}
+
+std::uint32_t hash_of(std::string_view value)
+{ return static_cast<std::uint32_t>(std::hash<std::string_view>{}(value)); }
+
+/**
+ * @brief Numbers distinct values in the order in which they are first met.
+ *
+ * A hash table with linear probing: a slot has the number of a value and, so that most others are
+ * told apart without reading the value, its hash.
+ */
+template <typename Value>
+class numbering {
  public:
-  explicit row_bytes(cudf::column_view const& column) : begin_{column.offset()}
+  std::int32_t number_of(Value const& value)
   {
-    head_ = column.head<char>();
-    if (column.null_count() > 0) {
-      mask_ = reinterpret_cast<std::uint8_t const*>(column.null_mask());
+    auto const hash = hash_of(value);
+    auto index      = hash & last_slot();
+    for (; slots_[index].number != none; index = (index + 1) & last_slot()) {
+      auto const& [number, stored_hash] = slots_[index];
+      if (stored_hash == hash && values_[static_cast<std::size_t>(number)] == value) {
+        return number;
+      }
     }
-    if (column.type().id() != cudf::type_id::STRING) {
-      width_ = static_cast<std::int64_t>(cudf::size_of(column.type()));
-    } else if (column.num_children() > 0) {
-      auto const& offsets = child_of(column, 0);
-      large_              = offsets.type().id() == cudf::type_id::INT64;
-      offsets_ = offsets.head<std::byte>() + std::int64_t{offsets.offset()} * (large_ ? 8 : 4);
-    }
+    auto const number = static_cast<std::int32_t>(values_.size());
+    values_.push_back(value);
+    slots_[index] = {number, hash};
+    if (values_.size() * 2 > slots_.size()) { grow(); }
+    return number;
   }
 
-  [[nodiscard]] bool is_valid(std::int64_t row) const
-  { return mask_ == nullptr || bit_at(mask_, begin_ + row); }
-
-  [[nodiscard]] value_bytes operator[](std::int64_t row) const
-  {
-    auto const first = width_ > 0 ? (begin_ + row) * width_ : offset_at(begin_ + row);
-    auto const last  = width_ > 0 ? first + width_ : offset_at(begin_ + row + 1);
-    return first == last ? value_bytes{}
-                         : value_bytes{head_ + first, static_cast<std::size_t>(last - first)};
-  }
+  [[nodiscard]] std::vector<Value> const& values() const { return values_; }
 
  private:
-  [[nodiscard]] std::int64_t offset_at(std::int64_t index) const
-  { return large_ ? load<std::int64_t>(offsets_, index) : load<std::int32_t>(offsets_, index); }
+  static constexpr std::int32_t none = -1;
 
-  char const* head_;
-  std::uint8_t const* mask_{nullptr};
-  void const* offsets_{nullptr};
-  std::int64_t width_{0};  ///< 0: strings
-  std::int64_t begin_;
-  bool large_{false};
+  struct slot {
+    std::int32_t number{none};
+    std::uint32_t hash{0};
+  };
+
+  [[nodiscard]] std::size_t last_slot() const { return slots_.size() - 1; }
+
+  void grow()
+  {
+    auto old = std::exchange(slots_, std::vector<slot>(slots_.size() * 4));
+    for (auto const& one : old) {
+      if (one.number == none) { continue; }
+      auto index = one.hash & last_slot();
+      while (slots_[index].number != none) { index = (index + 1) & last_slot(); }
+      slots_[index] = one;
+    }
+  }
+
+  std::vector<slot> slots_ = std::vector<slot>(1024);  ///< always a power of two, at most half full
+  std::vector<Value> values_;
 };
 
+/// A fixed-width column.
 template <typename T>
-std::unique_ptr<cudf::column> make_integers(cudf::type_id type,
+std::unique_ptr<cudf::column> make_integers(cudf::data_type type,
                                             std::vector<T> const& values,
                                             execution const& exec)
 {
   auto const size = static_cast<std::int64_t>(values.size() * sizeof(T));
-  return std::make_unique<cudf::column>(cudf::data_type{type},
+  return std::make_unique<cudf::column>(type,
                                         static_cast<cudf::size_type>(values.size()),
                                         host::copy_bytes(values.data(), size, exec),
                                         rmm::device_buffer{0, exec.stream, exec.mr},
                                         0);
 }
 
-/// A fixed-width or string column with one row for each entry.
-std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
-                                        std::vector<value_bytes> const& entries,
-                                        rmm::device_buffer&& mask,
-                                        cudf::size_type null_count,
-                                        execution const& exec)
+/// A string column with one row for each entry.
+std::unique_ptr<cudf::column> make_strings(std::vector<std::string_view> const& entries,
+                                           execution const& exec)
 {
-  auto size     = std::int64_t{0};
-  auto offsets  = std::vector<std::int64_t>{0};
-  auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  for (auto const& entry : entries) {
-    offsets.push_back(size += static_cast<std::int64_t>(entry.size()));
-  }
+  auto size    = std::int64_t{0};
+  auto offsets = std::vector<std::int64_t>{0};
+  for (auto const& entry : entries) { offsets.push_back(size += std::ssize(entry)); }
   auto data = allocate(size, exec);
   auto* out = static_cast<char*>(data.data());
   for (auto const& entry : entries) { out += entry.copy(out, entry.size()); }
-  if (type.id() == cudf::type_id::STRING) {
-    children.push_back(size > std::numeric_limits<std::int32_t>::max()
-                         ? make_integers(cudf::type_id::INT64, offsets, exec)
-                         : make_integers(cudf::type_id::INT32,
-                                         std::vector<std::int32_t>(offsets.begin(), offsets.end()),
-                                         exec));
-  }
-  return std::make_unique<cudf::column>(type,
+  auto children = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(size > std::numeric_limits<std::int32_t>::max()
+                       ? make_integers(cudf::data_type{cudf::type_id::INT64}, offsets, exec)
+                       : make_integers(cudf::data_type{cudf::type_id::INT32},
+                                       std::vector<std::int32_t>(offsets.begin(), offsets.end()),
+                                       exec));
+  return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::STRING},
                                         static_cast<cudf::size_type>(entries.size()),
                                         std::move(data),
-                                        std::move(mask),
-                                        null_count,
+                                        rmm::device_buffer{0, exec.stream, exec.mr},
+                                        0,
                                         std::move(children));
+}
+
+struct encoded {
+  rmm::device_buffer indices;  ///< INT32
+  std::unique_ptr<cudf::column> keys;
+};
+
+/// @param value_at Gives the value of a row, counted from the column's offset
+/// @param make_keys Makes the column of the distinct values
+template <typename ValueAt, typename MakeKeys>
+encoded encode(cudf::column_view const& column,
+               execution const& exec,
+               ValueAt value_at,
+               MakeKeys make_keys)
+{
+  auto keys    = numbering<decltype(value_at(std::int64_t{}))>{};
+  auto indices = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(std::int32_t)}, exec);
+  auto* out    = static_cast<std::int32_t*>(indices.data());
+  auto const* mask = column.null_count() == 0 ? nullptr : column.null_mask();
+  for (std::int64_t row = 0; row < column.size(); ++row) {
+    auto const is_null = mask != nullptr && !bit_at(mask, column.offset() + row);
+    out[row]           = is_null ? 0 : keys.number_of(value_at(row));
+  }
+  return {std::move(indices), make_keys(keys.values())};
+}
+
+/// @tparam Key Unsigned integer of the width of the values, which are compared as such
+template <typename Key>
+encoded encode_values(cudf::column_view const& column, execution const& exec)
+{
+  using value_type    = std::conditional_t<sizeof(Key) == 16, Key, std::uint64_t>;
+  auto const* values  = column.head<Key>() + column.offset();
+  auto const value_at = [&](std::int64_t row) { return value_type{load<Key>(values, row)}; };
+  return encode(column, exec, value_at, [&](std::vector<value_type> const& keys) {
+    return make_integers(column.type(), std::vector<Key>(keys.begin(), keys.end()), exec);
+  });
+}
+
+template <typename Offset>
+encoded encode_strings(cudf::column_view const& column, execution const& exec)
+{
+  auto const* chars = column.head<char>();
+  void const* offsets =
+    column.size() == 0 ? nullptr : child_of(column, 0).head<Offset>() + column.offset();
+  auto const value_at = [&](std::int64_t row) {
+    auto const first = load<Offset>(offsets, row);
+    auto const size  = static_cast<std::size_t>(load<Offset>(offsets, row + 1) - first);
+    return size == 0 ? std::string_view{} : std::string_view{chars + first, size};
+  };
+  return encode(column, exec, value_at, [&](std::vector<std::string_view> const& keys) {
+    return make_strings(keys, exec);
+  });
+}
+
+encoded encode(cudf::column_view const& column, execution const& exec)
+{
+  if (column.type().id() == cudf::type_id::STRING) {
+    auto const large =
+      column.num_children() > 0 && child_of(column, 0).type().id() == cudf::type_id::INT64;
+    return large ? encode_strings<std::int64_t>(column, exec)
+                 : encode_strings<std::int32_t>(column, exec);
+  }
+  switch (cudf::size_of(column.type())) {
+    case 1: return encode_values<std::uint8_t>(column, exec);
+    case 2: return encode_values<std::uint16_t>(column, exec);
+    case 4: return encode_values<std::uint32_t>(column, exec);
+    case 8: return encode_values<std::uint64_t>(column, exec);
+    default: return encode_values<__uint128_t>(column, exec);
+  }
 }
 
 }  // namespace
@@ -105,21 +199,14 @@ std::unique_ptr<cudf::column> make_rows(cudf::data_type type,
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {
-  auto const rows  = row_bytes{column};
-  auto key_indices = std::unordered_map<value_bytes, std::int32_t>{};
-  auto keys        = std::vector<value_bytes>{};
-  auto indices     = std::vector<std::int32_t>(static_cast<std::size_t>(column.size()));
-  for (std::int64_t row = 0; row < column.size(); ++row) {
-    if (!rows.is_valid(row)) { continue; }
-    auto const [key, is_new] =
-      key_indices.emplace(rows[row], static_cast<std::int32_t>(keys.size()));
-    if (is_new) { keys.push_back(key->first); }
-    indices[static_cast<std::size_t>(row)] = key->second;
-  }
+  auto made     = encode(column, exec);
   auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(make_integers(cudf::type_id::INT32, indices, exec));
-  children.push_back(
-    make_rows(column.type(), keys, rmm::device_buffer{0, exec.stream, exec.mr}, 0, exec));
+  children.push_back(std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::INT32},
+                                                    column.size(),
+                                                    std::move(made.indices),
+                                                    rmm::device_buffer{0, exec.stream, exec.mr},
+                                                    0));
+  children.push_back(std::move(made.keys));
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
                 : host::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);

@@ -5,7 +5,11 @@
 #include "compute/host_access.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -38,25 +42,61 @@ class list_rows {
   void const* offsets_{nullptr};
 };
 
-/// A string view in the specification's layout of 16 bytes.
+/// A string view in the specification's layout of 16 bytes, as two words.
 struct string_view_entry {
   static constexpr std::int64_t inlined = 12;
 
-  std::int32_t size;
-  char bytes[inlined];  ///< a short string; else prefix, buffer index, offset (4 bytes each)
+  std::uint64_t low;   ///< size, then the first 4 bytes of the string
+  std::uint64_t high;  ///< bytes 4 to 11 of a short string; else buffer index, offset
 };
 
-string_view_entry entry_of(char const* data, std::int64_t begin, std::int64_t end)
-{
-  auto entry = string_view_entry{static_cast<std::int32_t>(end - begin), {}};
-  if (end - begin <= string_view_entry::inlined) {
-    std::copy(data + begin, data + end, entry.bytes);
-    return entry;
+/// The bytes of `low` and `high` that belong to a string, by its size; of a long one the prefix.
+constexpr auto used_bytes = [] {
+  auto result = std::array<string_view_entry, string_view_entry::inlined + 2>{};
+  for (std::int64_t size = 0; size <= string_view_entry::inlined; ++size) {
+    auto& used = result[static_cast<std::size_t>(size)];
+    for (std::int64_t i = 0; i < size; ++i) {
+      (i < 4 ? used.low : used.high) |= std::uint64_t{0xff} << (8 * ((i + 4) % 8));
+    }
   }
-  auto const offset = static_cast<std::int32_t>(begin);
-  std::copy_n(data + begin, 4, entry.bytes);
-  std::memcpy(entry.bytes + 8, &offset, sizeof(offset));
-  return entry;
+  result.back() = {result[4].low, 0};
+  return result;
+}();
+
+/// @param end End of the data, which may be after that of the string
+inline string_view_entry entry_of(char const* data,
+                                  std::int64_t begin,
+                                  std::int64_t size,
+                                  char const* end)
+{
+  auto const* bytes = data + begin;
+  auto first        = std::array<std::uint64_t, 2>{};  // the string's first bytes, then others
+  if (end - bytes >= std::int64_t{sizeof first}) {
+    std::memcpy(first.data(), bytes, sizeof first);
+  } else if (size > 0) {
+    std::memcpy(first.data(), bytes, static_cast<std::size_t>(size));
+  }
+  auto const is_long = size > string_view_entry::inlined;
+  auto const& used   = is_long ? used_bytes.back() : used_bytes[static_cast<std::size_t>(size)];
+  auto const offset  = is_long ? static_cast<std::uint64_t>(begin) << 32 : 0;
+  return {static_cast<std::uint64_t>(size) | (first[0] << 32 & used.low),
+          ((first[0] >> 32 | first[1] << 32) & used.high) | offset};
+}
+
+template <typename Offset>
+void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
+{
+  auto const* data = static_cast<char const*>(strings.data);
+  auto const* end  = data + load<Offset>(strings.offsets, strings.size);
+  auto const* mask = strings.mask;
+  auto row         = std::int64_t{0};
+  auto begin       = std::int64_t{load<Offset>(strings.offsets, 0)};
+  for (auto& view : views) {
+    auto const valid = mask == nullptr || bit_at(mask, row);
+    auto const next  = std::int64_t{load<Offset>(strings.offsets, ++row)};
+    view             = valid ? entry_of(data, begin, next - begin, end) : string_view_entry{};
+    begin            = next;
+  }
 }
 
 }  // namespace
@@ -88,19 +128,10 @@ rmm::device_buffer make_views(byte_strings const& strings, execution const& exec
 {
   auto result =
     host::allocate(std::int64_t{strings.size} * std::int64_t{sizeof(string_view_entry)}, exec);
-  auto const offset_at = [&](std::int64_t row) {
-    return strings.offset_width == 8 ? load<std::int64_t>(strings.offsets, row)
-                                     : load<std::int32_t>(strings.offsets, row);
-  };
-  auto row = std::int64_t{0};
-  for (auto& view : host::values_of<string_view_entry>(result)) {
-    auto const valid =
-      strings.mask == nullptr || bit_at(static_cast<std::uint8_t const*>(strings.mask), row);
-    view = valid
-             ? entry_of(static_cast<char const*>(strings.data), offset_at(row), offset_at(row + 1))
-             : string_view_entry{};
-    ++row;
-  }
+  if (strings.size == 0) { return result; }
+  auto const views = host::values_of<string_view_entry>(result);
+  strings.offset_width == 8 ? fill_views<std::int64_t>(strings, views)
+                            : fill_views<std::int32_t>(strings, views);
   return result;
 }
 

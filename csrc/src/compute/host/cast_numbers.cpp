@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compute/host/bits.hpp"
 #include "compute/host/buffers.hpp"
 #include "compute/host/cast.hpp"
 #include "compute/host_access.hpp"
@@ -6,29 +7,47 @@
 #include <cudf/utilities/error.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
 
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
 using cudf::type_id;
 
-constexpr std::int64_t seconds_a_day = 86'400;
+template <std::int64_t Count>
+using ticks = std::integral_constant<std::int64_t, Count>;
 
-/// Ticks of a timestamp's unit in a day.
-std::int64_t ticks_a_day(type_id unit)
+/// Calls `use` with the ticks of a timestamp's unit in a day: a constant of the type, as dividing
+/// by any other number takes ten times as long.
+template <typename Use>
+auto with_ticks_a_day(type_id unit, Use use)
 {
+  constexpr auto seconds = std::int64_t{86'400};
   switch (unit) {
-    case type_id::TIMESTAMP_DAYS: return 1;
-    case type_id::TIMESTAMP_SECONDS: return seconds_a_day;
-    case type_id::TIMESTAMP_MILLISECONDS: return seconds_a_day * 1'000;
-    case type_id::TIMESTAMP_MICROSECONDS: return seconds_a_day * 1'000'000;
-    case type_id::TIMESTAMP_NANOSECONDS: return seconds_a_day * 1'000'000'000;
+    case type_id::TIMESTAMP_DAYS: return use(ticks<1>{});
+    case type_id::TIMESTAMP_SECONDS: return use(ticks<seconds>{});
+    case type_id::TIMESTAMP_MILLISECONDS: return use(ticks<seconds * 1'000>{});
+    case type_id::TIMESTAMP_MICROSECONDS: return use(ticks<seconds * 1'000'000>{});
+    case type_id::TIMESTAMP_NANOSECONDS: return use(ticks<seconds * 1'000'000'000>{});
     default: throw cudf::logic_error{"not a timestamp"};
   }
 }
 
-std::int64_t floor_divide(std::int64_t value, std::int64_t by)
-{ return value / by - (value % by < 0 ? 1 : 0); }
+/// Divides and rounds down. Negative values are divided by their complement, which is not negative:
+/// -1 by 10 is ~(~-1 / 10) = ~(0 / 10) = -1. Unsigned constants take fewer instructions.
+template <std::int64_t By>
+std::int64_t floor_divide(std::int64_t value, ticks<By>)
+{
+  auto const sign      = value < 0 ? std::int64_t{-1} : 0;
+  auto const magnitude = static_cast<std::uint64_t>(value ^ sign);
+  return static_cast<std::int64_t>(magnitude / std::uint64_t{By}) ^ sign;
+}
+
+/// The greatest value; its complement is the least. `std::numeric_limits` lacks 128-bit integers.
+template <typename T>
+constexpr T max_of = static_cast<T>(~(static_cast<__uint128_t>(1) << (8 * sizeof(T) - 1)));
 
 /// Calls `use` with a value of the integer type that stores a decimal, duration or timestamp.
 template <typename Use>
@@ -42,15 +61,16 @@ auto with_storage(cudf::data_type type, Use use)
   }
 }
 
-/// Calls `use` with each valid value, until it returns false.
+/// Calls `use` with each valid value.
 template <typename T, typename Use>
 void visit_valid(cudf::column_view const& column, Use use)
 {
-  auto const* bits =
-    column.null_count() == 0 ? nullptr : reinterpret_cast<std::uint8_t const*>(column.null_mask());
-  for (std::int64_t i = column.offset(); i < column.offset() + column.size(); ++i) {
-    if (bits != nullptr && !bit_at(bits, i)) { continue; }
-    if (!use(load<T>(column.head<void>(), i))) { return; }
+  auto const* values = column.head<T>() + column.offset();
+  if (column.null_count() == 0) {
+    for (std::int64_t i = 0; i < column.size(); ++i) { use(load<T>(values, i)); }
+  } else {
+    for_each_one({column.null_mask(), column.offset(), column.size()},
+                 [&](std::int64_t i) { use(load<T>(values, i)); });
   }
 }
 
@@ -59,12 +79,43 @@ rmm::device_buffer transform(cudf::column_view const& column,
                              execution const& exec,
                              Convert convert)
 {
-  auto result = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(To)}, exec);
-  auto row    = std::int64_t{column.offset()};
-  for (auto& out : values_of<To>(result)) {
-    out = static_cast<To>(convert(load<From>(column.head<void>(), row++)));
+  auto result        = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(To)}, exec);
+  auto const* values = column.head<From>() + column.offset();
+  auto* out          = static_cast<To*>(result.data());
+  for (std::int64_t i = 0; i < column.size(); ++i) {
+    out[i] = static_cast<To>(convert(load<From>(values, i)));
   }
   return result;
+}
+
+rmm::device_buffer cast_decimals(cudf::column_view const& column,
+                                 cudf::data_type type,
+                                 execution const& exec)
+{
+  return with_storage(column.type(), [&](auto from) {
+    return with_storage(type, [&](auto to) {
+      return transform<decltype(from), decltype(to)>(column, exec, std::identity{});
+    });
+  });
+}
+
+rmm::device_buffer cast_timestamps(cudf::column_view const& column,
+                                   cudf::data_type type,
+                                   execution const& exec)
+{
+  auto const multiply = with_ticks_a_day(type.id(), [](std::int64_t count) { return count; });
+  return with_ticks_a_day(column.type().id(), [&](auto divide) {
+    using from_type = std::conditional_t<divide == 1, std::int32_t, std::int64_t>;
+    // Values of null rows may be anything: multiply unsigned, where overflow is defined.
+    auto const convert = [=](std::int64_t value) {
+      auto const days = floor_divide(value, divide);
+      return static_cast<std::int64_t>(static_cast<std::uint64_t>(days) *
+                                       static_cast<std::uint64_t>(multiply));
+    };
+    return type.id() == type_id::TIMESTAMP_DAYS
+             ? transform<from_type, std::int32_t>(column, exec, convert)
+             : transform<from_type, std::int64_t>(column, exec, convert);
+  });
 }
 
 }  // namespace
@@ -73,23 +124,8 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
                                           execution const& exec)
 {
-  auto data = with_storage(column.type(), [&](auto from) {
-    return with_storage(type, [&](auto to) {
-      using from_type = decltype(from);
-      using to_type   = decltype(to);
-      if (cudf::is_fixed_point(type)) {
-        return transform<from_type, to_type>(column, exec, [](auto value) { return value; });
-      }
-      auto const divide   = ticks_a_day(column.type().id());
-      auto const multiply = ticks_a_day(type.id());
-      // Values of null rows may be anything: multiply unsigned, where overflow is defined.
-      return transform<from_type, to_type>(column, exec, [=](auto value) {
-        auto const days = floor_divide(static_cast<std::int64_t>(value), divide);
-        return static_cast<std::int64_t>(static_cast<std::uint64_t>(days) *
-                                         static_cast<std::uint64_t>(multiply));
-      });
-    });
-  });
+  auto data = cudf::is_fixed_point(type) ? cast_decimals(column, type, exec)
+                                         : cast_timestamps(column, type, exec);
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
                 : host::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
@@ -99,27 +135,26 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 
 value_range range_of(cudf::column_view const& column)
 {
-  auto result = value_range{false, 0, 0};
-  with_storage(column.type(), [&](auto stored) {
+  return with_storage(column.type(), [&](auto stored) {
+    auto least    = max_of<decltype(stored)>;
+    auto greatest = static_cast<decltype(stored)>(~least);
     visit_valid<decltype(stored)>(column, [&](auto value) {
-      result.least    = result.any ? std::min<__int128_t>(result.least, value) : value;
-      result.greatest = result.any ? std::max<__int128_t>(result.greatest, value) : value;
-      result.any      = true;
-      return true;
+      least    = std::min(least, value);
+      greatest = std::max(greatest, value);
     });
-    return 0;
+    return least > greatest ? value_range{false, 0, 0} : value_range{true, least, greatest};
   });
-  return result;
 }
 
 bool has_whole_days(cudf::column_view const& column)
 {
-  auto const ticks = ticks_a_day(column.type().id());
-  auto result      = true;
-  if (ticks > 1) {
-    visit_valid<std::int64_t>(column, [&](auto value) { return result = value % ticks == 0; });
-  }
-  return result;
+  return with_ticks_a_day(column.type().id(), [&](auto divide) {
+    auto result = true;
+    if constexpr (divide > 1) {
+      visit_valid<std::int64_t>(column, [&](auto value) { result &= value % divide == 0; });
+    }
+    return result;
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -3,14 +3,16 @@
 
 #include "base/child_column.hpp"
 #include "compute/gather.hpp"
+#include "compute/host/bits.hpp"
 #include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,35 +23,92 @@ using cudf::size_type;
 
 constexpr size_type no_key = -1;
 
-struct row_span {
-  size_type begin;
+/// Rows of a dictionary.
+struct dictionary_rows {
+  cudf::column_view const& indices;
+  std::int64_t begin;  ///< first row, counted from the head of the indices
   size_type size;
+  size_type num_keys;
+  row_mask const& mask;  ///< its bit `begin` is that of the first row
+
+  [[nodiscard]] bool is_null(std::int64_t row) const
+  { return mask.bits != nullptr && !bit_at(mask.bits, begin + row); }
 };
 
-/// @return The index of each row, bounds-checked; `no_key` for null rows
-std::vector<size_type> keys_of_rows(cudf::column_view const& indices,
-                                    row_span const& rows,
-                                    size_type num_keys,
-                                    row_mask const& mask,
-                                    column_path const& path)
+/// The index of each row; `no_key` for null rows.
+struct row_keys {
+  rmm::device_buffer made;  ///< empty if `keys` are the indices themselves
+  std::span<size_type const> keys;
+};
+
+/// Calls `use` with a value of the C++ type of dictionary indices.
+template <typename Use>
+auto with_index(cudf::data_type type, Use use)
 {
-  auto const width       = static_cast<std::int64_t>(cudf::size_of(indices.type()));
-  auto const is_unsigned = cudf::is_unsigned(indices.type());
-  auto result            = std::vector<size_type>(static_cast<std::size_t>(rows.size), no_key);
-  for (size_type row = 0; row < rows.size; ++row) {
-    if (mask.bits != nullptr && !bit_at(mask.bits, rows.begin + row)) { continue; }
-    auto const* address = indices.head<std::byte>() + (rows.begin + row) * width;
-    auto const index =
-      read_index(address, width, is_unsigned, num_keys, [&](std::string const& what) {
-        fail_invalid(path, "row " + std::to_string(row) + ": " + what);
-      });
-    result[static_cast<std::size_t>(row)] = static_cast<size_type>(index);
+  auto const is_unsigned = cudf::is_unsigned(type);
+  switch (cudf::size_of(type)) {
+    case 1: return is_unsigned ? use(std::uint8_t{}) : use(std::int8_t{});
+    case 2: return is_unsigned ? use(std::uint16_t{}) : use(std::int16_t{});
+    case 4: return is_unsigned ? use(std::uint32_t{}) : use(std::int32_t{});
+    default: return is_unsigned ? use(std::uint64_t{}) : use(std::int64_t{});
   }
-  return result;
+}
+
+/// @throws std::invalid_argument for the first index that is out of bounds
+void check_indices(dictionary_rows const& rows, column_path const& path)
+{
+  auto const width       = static_cast<std::int64_t>(cudf::size_of(rows.indices.type()));
+  auto const is_unsigned = cudf::is_unsigned(rows.indices.type());
+  for (size_type row = 0; row < rows.size; ++row) {
+    if (rows.is_null(row)) { continue; }
+    auto const* address = rows.indices.head<std::byte>() + (rows.begin + row) * width;
+    (void)read_index(address, width, is_unsigned, rows.num_keys, [&](std::string const& what) {
+      fail_invalid(path, "row " + std::to_string(row) + ": " + what);
+    });
+  }
+}
+
+/// Which index is out of bounds is looked for only if one is, so that these loops can be
+/// vectorised.
+template <typename Index>
+row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
+{
+  // Negative indices turn into numbers above all bounds.
+  using wide            = std::conditional_t<sizeof(Index) == 8, std::uint64_t, std::uint32_t>;
+  auto const bound      = static_cast<wide>(rows.num_keys);
+  auto const begin      = rows.begin;
+  auto const* first     = rows.indices.head<Index>() + begin;
+  auto const count      = std::int64_t{rows.size};
+  auto outside          = wide{0};
+  auto const index_at   = [=](std::int64_t row) { return load<Index>(first, row); };
+  auto const is_outside = [=](Index index) { return static_cast<wide>(index) >= bound ? 1U : 0U; };
+  if constexpr (std::is_same_v<Index, size_type>) {
+    if (rows.mask.bits == nullptr) {
+      for (std::int64_t row = 0; row < count; ++row) { outside |= is_outside(index_at(row)); }
+      if (outside != 0) { check_indices(rows, path); }
+      return {allocate(0, exec), {first, static_cast<std::size_t>(count)}};
+    }
+  }
+  auto result      = allocate(count * std::int64_t{sizeof(size_type)}, exec);
+  auto* keys       = static_cast<size_type*>(result.data());
+  auto const* bits = rows.mask.bits;
+  for (std::int64_t row = 0; row < count; ++row) {
+    auto const is_null = bits != nullptr && !bit_at(bits, begin + row);
+    outside |= is_null ? 0U : is_outside(index_at(row));
+    keys[row] = is_null ? no_key : static_cast<size_type>(index_at(row));
+  }
+  if (outside != 0) { check_indices(rows, path); }
+  return {std::move(result), {keys, static_cast<std::size_t>(count)}};
+}
+
+row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
+{
+  return with_index(rows.indices.type(),
+                    [&](auto index) { return keys_of_rows<decltype(index)>(rows, path, exec); });
 }
 
 std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
-                                     std::vector<size_type> const& map,
+                                     std::span<size_type const> map,
                                      column_path const& path,
                                      execution const& exec)
 {
@@ -76,25 +135,25 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
     new_index_of_key[static_cast<std::size_t>(key)] = static_cast<size_type>(valid_keys.size());
     valid_keys.push_back(key);
   }
-  auto const rows  = keys_of_rows(indices, {0, indices.size()}, keys.size(), mask, path);
-  auto const width = cudf::size_of(indices.type());
-  auto new_indices =
-    host::zeros(std::int64_t{indices.size()} * static_cast<std::int64_t>(width), exec);
-  auto bits        = host::zeros((std::int64_t{indices.size()} + 31) / 32 * 4, exec);
-  auto const words = values_of<std::uint32_t>(bits);
-  auto nulls       = indices.size();
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    auto const key =
-      rows[row] == no_key ? no_key : new_index_of_key[static_cast<std::size_t>(rows[row])];
-    if (key == no_key) { continue; }
-    // Hosts are little-endian: copy the low bytes of `key`, which fits the type of the indices.
-    std::memcpy(
-      static_cast<std::byte*>(new_indices.data()) + row * width, &key, std::min(width, sizeof key));
-    words[row / 32] |= 1U << (row % 32);
-    --nulls;
-  }
+  auto const size = indices.size();
+  auto const old  = keys_of_rows({indices, 0, size, keys.size(), mask}, path, exec);
+  auto buffer     = allocate(std::int64_t{size} * std::int64_t{sizeof(size_type)}, exec);
+  auto const rows = values_of<size_type>(buffer);
+  std::transform(old.keys.begin(), old.keys.end(), rows.begin(), [&](size_type key) {
+    return key == no_key ? no_key : new_index_of_key[static_cast<std::size_t>(key)];
+  });
+  auto new_indices = with_index(indices.type(), [&]<typename Index>(Index) {
+    auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(Index)}, exec);
+    std::transform(rows.begin(), rows.end(), static_cast<Index*>(result.data()), [](size_type key) {
+      return static_cast<Index>(std::max(key, 0));
+    });
+    return result;
+  });
+  auto bits        = make_bits_of(
+    size, exec, [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)] != no_key; });
+  auto const nulls = host::count_nulls({bits.data(), 0, size});
   return {std::make_unique<cudf::column>(
-            indices.type(), indices.size(), std::move(new_indices), allocate(0, exec), 0),
+            indices.type(), size, std::move(new_indices), allocate(0, exec), 0),
           gather(keys, valid_keys, path, exec),
           nulls == 0 ? allocate(0, exec) : std::move(bits),
           nulls};
@@ -104,12 +163,13 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 column_path const& path,
                                                 execution const& exec)
 {
-  auto const keys = child_of(dictionary, 1);
-  auto const mask = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
-                             dictionary.null_count()};
-  auto const rows = row_span{dictionary.offset(), dictionary.size()};
-  return gather(
-    keys, keys_of_rows(child_of(dictionary, 0), rows, keys.size(), mask, path), path, exec);
+  auto const& indices = child_of(dictionary, 0);
+  auto const& keys    = child_of(dictionary, 1);
+  auto const mask     = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
+                                 dictionary.null_count()};
+  auto const rows =
+    keys_of_rows({indices, dictionary.offset(), dictionary.size(), keys.size(), mask}, path, exec);
+  return gather(keys, rows.keys, path, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -2,6 +2,8 @@
 #include "compute/gather.hpp"
 
 #include "base/child_column.hpp"
+#include "compute/host/bits.hpp"
+#include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
@@ -27,72 +29,100 @@ rmm::device_buffer gather_width(void const* values,
 {
   using element = std::array<std::byte, Width>;
   auto result   = allocate(std::ssize(map) * std::int64_t{Width}, exec);
-  auto out      = values_of<element>(result).begin();
+  auto* out     = static_cast<element*>(result.data());
   for (auto const row : map) { *out++ = row < 0 ? element{} : load<element>(values, row); }
   return result;
 }
+
+/// The mask of a column, if it has one.
+class source_mask {
+ public:
+  /// @param begin Row 0, counted from the start of the mask
+  source_mask(cudf::column_view const& source, std::int64_t begin)
+    : bits_{source.null_mask()}, begin_{begin}
+  {
+  }
+
+  [[nodiscard]] bool has_no_nulls() const { return bits_ == nullptr; }
+
+  [[nodiscard]] bool is_null(std::int64_t row) const
+  { return row < 0 || (bits_ != nullptr && !bit_at(bits_, begin_ + row)); }
+
+ private:
+  void const* bits_;
+  std::int64_t begin_;
+};
+
+/// The offsets of strings or lists.
+template <typename Offset>
+struct source_offsets {
+  void const* first;
+  source_mask mask;
+
+  [[nodiscard]] std::int64_t begin(std::int64_t row) const { return load<Offset>(first, row); }
+
+  [[nodiscard]] std::int64_t length(std::int64_t row) const
+  { return mask.is_null(row) ? 0 : begin(row + 1) - begin(row); }
+};
 
 /// Gathers rows of a column and, recursively, the rows of its children that they refer to.
 class gatherer {
  public:
   gatherer(column_path const& path, execution const& exec) : path_{path}, exec_{exec} {}
 
+  /// @param before Rows between the column's offset and row 0 of `map`: libcudf's structs give
+  ///   their children their own offset
   std::unique_ptr<cudf::column> rows(cudf::column_view const& source,
-                                     std::span<size_type const> map)
+                                     std::span<size_type const> map,
+                                     std::int64_t before = 0)
   {
-    if (source.offset() == 0) { return stored_rows(source, map); }
-    auto shifted = std::vector<size_type>(map.size());
-    std::transform(map.begin(), map.end(), shifted.begin(), [&](size_type row) {
-      return row < 0 ? row : row + source.offset();
-    });
-    return stored_rows(source, shifted);
-  }
-
- private:
-  /// Gathers by row numbers that count from the start of the buffers, without the column's offset.
-  std::unique_ptr<cudf::column> stored_rows(cudf::column_view const& source,
-                                            std::span<size_type const> map)
-  {
-    auto const size = static_cast<size_type>(map.size());
+    auto const size  = static_cast<size_type>(map.size());
+    auto const begin = source.offset() + before;
     if (source.type().id() == type_id::EMPTY) {
       return std::make_unique<cudf::column>(source.type(), size, none(), none(), size);
     }
     auto children   = children_t{};
-    auto data       = gather_data(source, map, children);
+    auto data       = gather_data(source, begin, map, children);
     auto null_count = size_type{0};
-    auto mask       = mask_of(source, map, null_count);
+    auto mask       = gather_mask({source, begin}, map, null_count);
     return std::make_unique<cudf::column>(
       source.type(), size, std::move(data), std::move(mask), null_count, std::move(children));
   }
 
+ private:
+  /// @param begin Row 0 of `map`, counted from the start of the buffers
   /// @return The data buffer; appends to `children`
   rmm::device_buffer gather_data(cudf::column_view const& source,
+                                 std::int64_t begin,
                                  std::span<size_type const> map,
                                  children_t& children)
   {
     switch (source.type().id()) {
-      case type_id::STRING: return strings(source, map, children);
-      case type_id::LIST: lists(source, map, children); return none();
+      case type_id::STRING: return strings(source, begin, map, children);
+      case type_id::LIST: lists(source, begin, map, children); return none();
       case type_id::STRUCT:
         for (auto child = source.child_begin(); child != source.child_end(); ++child) {
-          children.push_back(rows(*child, map));
+          children.push_back(rows(*child, map, begin));
         }
         return none();
       case type_id::DICTIONARY32: {
         auto all = std::vector<size_type>(static_cast<std::size_t>(child_of(source, 1).size()));
         std::iota(all.begin(), all.end(), 0);
-        children.push_back(rows(child_of(source, 0), map));
+        children.push_back(rows(child_of(source, 0), map, begin));
         children.push_back(rows(child_of(source, 1), all));
         return none();
       }
-      default: return values(source, map);
+      default: return values(source, begin, map);
     }
   }
 
-  rmm::device_buffer values(cudf::column_view const& source, std::span<size_type const> map)
+  rmm::device_buffer values(cudf::column_view const& source,
+                            std::int64_t begin,
+                            std::span<size_type const> map)
   {
-    auto const* data = source.head<void>();
-    switch (cudf::size_of(source.type())) {
+    auto const width = static_cast<std::int64_t>(cudf::size_of(source.type()));
+    auto const* data = source.head<std::byte>() + begin * width;
+    switch (width) {
       case 1: return gather_width<1>(data, map, exec_);
       case 2: return gather_width<2>(data, map, exec_);
       case 4: return gather_width<4>(data, map, exec_);
@@ -102,56 +132,69 @@ class gatherer {
   }
 
   rmm::device_buffer strings(cudf::column_view const& source,
+                             std::int64_t begin,
                              std::span<size_type const> map,
                              children_t& children)
   {
     // libcudf's empty string column has no offsets. All rows gathered from it are null.
-    auto const has_no_offsets = source.num_children() == 0;
-    if (has_no_offsets && map.empty()) { return none(); }
-    auto const is_large   = !has_no_offsets && child_of(source, 0).type().id() == type_id::INT64;
-    auto const* offsets   = has_no_offsets ? nullptr : child_of(source, 0).head<void>();
-    auto const* chars     = source.head<std::byte>();
-    auto const first_char = [&](std::int64_t row) {
-      return is_large ? load<std::int64_t>(offsets, row) : load<std::int32_t>(offsets, row);
-    };
-    auto const length = [&](std::int64_t row) {
-      return is_null(source, row) ? 0 : first_char(row + 1) - first_char(row);
-    };
-    auto sized  = sizes_to_offsets(map, length, is_large);
-    auto result = allocate(sized.total, exec_);
-    auto* out   = static_cast<std::byte*>(result.data());
+    if (source.num_children() == 0) {
+      if (!map.empty()) { children.push_back(no_bytes(map.size())); }
+      return none();
+    }
+    return child_of(source, 0).type().id() == type_id::INT64
+             ? strings<std::int64_t>(source, begin, map, children)
+             : strings<std::int32_t>(source, begin, map, children);
+  }
+
+  template <typename Offset>
+  rmm::device_buffer strings(cudf::column_view const& source,
+                             std::int64_t begin,
+                             std::span<size_type const> map,
+                             children_t& children)
+  {
+    auto const offsets = offsets_of<Offset>(source, begin);
+    auto sized         = sizes_to_offsets(map, offsets);
+    auto result        = allocate(sized.total, exec_);
+    auto const* chars  = source.head<std::byte>();
+    auto const last    = source.offset() + source.size();
+    auto const* end =
+      source.size() == 0 ? chars : chars + offsets_of<Offset>(source, last).begin(0);
+    auto* out        = static_cast<std::byte*>(result.data());
+    auto const* stop = out + sized.total;
     for (auto const row : map) {
-      if (auto const size = length(row); size > 0) {
-        out = std::copy_n(chars + first_char(row), size, out);
+      auto const size = offsets.length(row);
+      if (size > 0) {
+        auto const* first = chars + offsets.begin(row);
+        copy_string({first, static_cast<std::size_t>(size)}, end, out, stop);
       }
+      out += size;
     }
     children.push_back(std::move(sized.offsets));
     return result;
   }
 
-  void lists(cudf::column_view const& source, std::span<size_type const> map, children_t& children)
+  void lists(cudf::column_view const& source,
+             std::int64_t begin,
+             std::span<size_type const> map,
+             children_t& children)
   {
-    auto const* offsets = child_of(source, 0).head<void>();
-    auto const first    = [&](std::int64_t row) { return load<std::int32_t>(offsets, row); };
-    auto const length   = [&](std::int64_t row) -> std::int64_t {
-      return is_null(source, row) ? 0 : first(row + 1) - first(row);
-    };
-    auto sized = sizes_to_offsets(map, length, false);
+    auto const offsets = offsets_of<std::int32_t>(source, begin);
+    auto sized         = sizes_to_offsets(map, offsets);
     if (sized.total > std::numeric_limits<size_type>::max()) {
       fail<std::overflow_error>(path_,
                                 std::to_string(sized.total) + " list elements found, at most " +
                                   std::to_string(std::numeric_limits<size_type>::max()) +
                                   " expected: import it as a stream of smaller arrays");
     }
-    auto elements = std::vector<size_type>(static_cast<std::size_t>(sized.total));
-    auto out      = elements.begin();
+    auto buffer = allocate(sized.total * std::int64_t{sizeof(size_type)}, exec_);
+    auto* out   = static_cast<size_type*>(buffer.data());
     for (auto const row : map) {
-      auto const size = length(row);
-      if (size > 0) { std::iota(out, out + size, first(row)); }
+      auto const size = offsets.length(row);
+      if (size > 0) { std::iota(out, out + size, static_cast<size_type>(offsets.begin(row))); }
       out += size;
     }
     children.push_back(std::move(sized.offsets));
-    children.push_back(rows(child_of(source, 1), elements));
+    children.push_back(rows(child_of(source, 1), values_of<size_type>(buffer)));
   }
 
   struct new_offsets {
@@ -159,44 +202,54 @@ class gatherer {
     std::int64_t total;
   };
 
-  /// Makes 32-bit offsets, or 64-bit ones if `large` is set or the total needs them.
-  template <typename Length>
-  new_offsets sizes_to_offsets(std::span<size_type const> map, Length length, bool large)
+  /// Makes offsets of the width of the source's, or 64-bit ones if the total needs them.
+  template <typename Offset>
+  new_offsets sizes_to_offsets(std::span<size_type const> map, source_offsets<Offset> const& source)
   {
-    auto total = std::int64_t{0};
-    for (auto const row : map) { total += length(row); }
-    auto const fill = [&]<typename T>(type_id type, T) {
-      auto const count = static_cast<size_type>(map.size()) + 1;
-      auto buffer      = allocate(std::int64_t{count} * std::int64_t{sizeof(T)}, exec_);
-      auto out         = values_of<T>(buffer).begin();
-      auto offset      = std::int64_t{0};
-      *out++           = 0;
-      for (auto const row : map) { *out++ = static_cast<T>(offset += length(row)); }
-      return std::make_unique<cudf::column>(
-        cudf::data_type{type}, count, std::move(buffer), none(), 0);
+    auto const count = static_cast<size_type>(map.size()) + 1;
+    auto const fill  = [&]<typename T>(type_id type, T) {
+      auto buffer = allocate(std::int64_t{count} * std::int64_t{sizeof(T)}, exec_);
+      auto* out   = static_cast<T*>(buffer.data());
+      auto offset = std::int64_t{0};
+      *out++      = 0;
+      for (auto const row : map) { *out++ = static_cast<T>(offset += source.length(row)); }
+      return new_offsets{
+        std::make_unique<cudf::column>(cudf::data_type{type}, count, std::move(buffer), none(), 0),
+        offset};
     };
-    if (large || total > std::numeric_limits<std::int32_t>::max()) {
-      return {fill(type_id::INT64, std::int64_t{}), total};
+    if constexpr (sizeof(Offset) == sizeof(std::int32_t)) {
+      auto narrow = fill(type_id::INT32, std::int32_t{});
+      if (narrow.total <= std::numeric_limits<std::int32_t>::max()) { return narrow; }
     }
-    return {fill(type_id::INT32, std::int32_t{}), total};
+    return fill(type_id::INT64, std::int64_t{});
   }
 
-  static bool is_null(cudf::column_view const& source, std::int64_t row)
-  { return row < 0 || (source.null_mask() != nullptr && !bit_at(source.null_mask(), row)); }
+  template <typename Offset>
+  static source_offsets<Offset> offsets_of(cudf::column_view const& source, std::int64_t begin)
+  { return {child_of(source, 0).head<Offset>() + begin, source_mask{source, begin}}; }
 
-  rmm::device_buffer mask_of(cudf::column_view const& source,
-                             std::span<size_type const> map,
-                             size_type& null_count)
+  /// The offsets of empty strings.
+  std::unique_ptr<cudf::column> no_bytes(std::size_t rows)
   {
-    null_count = static_cast<size_type>(
-      std::count_if(map.begin(), map.end(), [&](size_type row) { return is_null(source, row); }));
-    if (null_count == 0) { return none(); }
-    auto result     = no_valid_bits(static_cast<size_type>(map.size()), exec_);
-    auto const bits = values_of<std::uint32_t>(result);
-    for (std::size_t i = 0; i < map.size(); ++i) {
-      if (!is_null(source, map[i])) { bits[i / 32] |= 1U << (i % 32); }
+    auto const count = static_cast<size_type>(rows) + 1;
+    return std::make_unique<cudf::column>(
+      cudf::data_type{type_id::INT32}, count, host::count_up(count, 0, exec_), none(), 0);
+  }
+
+  rmm::device_buffer gather_mask(source_mask const& source,
+                                 std::span<size_type const> map,
+                                 size_type& null_count)
+  {
+    auto const size = std::ssize(map);
+    if (source.has_no_nulls() &&
+        std::none_of(map.begin(), map.end(), [](size_type row) { return row < 0; })) {
+      return none();
     }
-    return result;
+    auto result = make_bits_of(size, exec_, [&](std::int64_t i) {
+      return !source.is_null(map[static_cast<std::size_t>(i)]);
+    });
+    null_count  = host::count_nulls({result.data(), 0, size});
+    return null_count == 0 ? none() : std::move(result);
   }
 
   [[nodiscard]] rmm::device_buffer none() const { return allocate(0, exec_); }

@@ -3,40 +3,25 @@
 
 #include "base/child_column.hpp"
 #include "compute/gather.hpp"
+#include "compute/host/bits.hpp"
 #include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail::host {
 namespace {
 
-constexpr std::int64_t word_bits = 64;
-
-/// Up to 64 bits of a mask from bit `begin` on. Reads no byte beyond bit `size`.
-std::uint64_t valid_bits(void const* mask, std::int64_t begin, std::int64_t size)
-{
-  auto word        = std::uint64_t{0};
-  auto const bytes = std::min<std::int64_t>(bytes_for_bits(size - begin), sizeof word);
-  std::memcpy(
-    &word, static_cast<std::byte const*>(mask) + begin / 8, static_cast<std::size_t>(bytes));
-  return word;
-}
-
-/// Calls `use` for each 64 rows that contain nulls, until it returns true. Its arguments are the
-/// first row and a word in which the bits of null rows are set.
+/// Calls `use` for each word of rows that contain nulls, until it returns true. Its arguments are
+/// the word's index and the word, in which the bits of null rows are set.
 template <typename Use>
 bool any_of_null_words(cudf::column_view const& column, Use use)
 {
-  auto const size = std::int64_t{column.size()};
-  for (std::int64_t begin = 0; begin < size; begin += word_bits) {
-    auto nulls      = ~valid_bits(column.null_mask(), begin, size);
-    auto const rows = size - begin;
-    if (rows < word_bits) { nulls &= (std::uint64_t{1} << rows) - 1; }
-    if (nulls != 0 && use(begin, nulls)) { return true; }
+  auto const valid = bit_words{{column.null_mask(), 0, column.size()}};
+  for (std::int64_t i = 0; i < valid.size(); ++i) {
+    if (auto const nulls = valid.zeros(i); nulls != 0 && use(i, nulls)) { return true; }
   }
   return false;
 }
@@ -44,9 +29,9 @@ bool any_of_null_words(cudf::column_view const& column, Use use)
 template <typename Offset>
 bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
 {
-  return any_of_null_words(column, [&](std::int64_t begin, std::uint64_t nulls) {
+  return any_of_null_words(column, [&](std::int64_t word, std::uint64_t nulls) {
     for (; nulls != 0; nulls &= nulls - 1) {
-      auto const row = begin + std::countr_zero(nulls);
+      auto const row = word * word_bits + std::countr_zero(nulls);
       if (load<Offset>(offsets, row) != load<Offset>(offsets, row + 1)) { return true; }
     }
     return false;
@@ -59,16 +44,14 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
                                        execution const& exec)
 {
-  auto const size = std::int64_t{child.size()};
+  auto const size        = std::int64_t{child.size()};
+  auto const parent_bits = bit_range{parent.null_mask(), 0, size};
   if (child.null_mask() == nullptr) {
-    auto const range = bit_range{parent.null_mask(), 0, size};
-    return counted_mask{host::copy_bits(range, exec), host::count_nulls(range)};
+    return counted_mask{host::copy_bits(parent_bits, exec), host::count_nulls(parent_bits)};
   }
-  auto const is_dirty = any_of_null_words(parent, [&](std::int64_t begin, std::uint64_t nulls) {
-    return (nulls & valid_bits(child.null_mask(), begin, size)) != 0;
-  });
-  if (!is_dirty) { return std::nullopt; }
-  auto result = host::valid_in_both(child.null_mask(), parent.null_mask(), child.size(), exec);
+  auto const child_bits = bit_range{child.null_mask(), 0, size};
+  if (host::nulls_within(parent_bits, child_bits)) { return std::nullopt; }
+  auto result           = host::valid_in_both(child_bits, parent_bits, exec);
   auto const null_count = host::count_nulls({result.data(), 0, size});
   return counted_mask{std::move(result), null_count};
 }

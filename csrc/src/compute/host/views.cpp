@@ -12,7 +12,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,39 +44,63 @@ bool is_null(row_mask const& mask, std::int64_t row)
 
 // -- strings -----------------------------------------------------------------------------------
 
-std::span<std::byte const> bytes_of_view(view_rows const& rows,
-                                         std::int64_t row,
-                                         column_path const& path)
+namespace {
+
+constexpr auto inlined_bytes = std::int64_t{NANOARROW_BINARY_VIEW_INLINE_SIZE};
+constexpr auto view_bytes    = std::int64_t{sizeof(ArrowBinaryView)};
+
+/// @param ref View of more bytes than are inlined
+/// @return Where they are; null if not in a data buffer
+template <typename Ref>
+std::byte const* find_bytes(view_rows const& rows, Ref const& ref)
 {
-  if (is_null(rows.mask, row)) { return {}; }
-  auto const position = rows.begin + row;
-  auto const view     = load<ArrowBinaryView>(rows.views, position);
-  auto const size     = std::int64_t{view.inlined.size};
-  if (size < 0) { fail_row(path, row, "a view of " + std::to_string(size) + " bytes found"); }
-  if (size <= NANOARROW_BINARY_VIEW_INLINE_SIZE) {
-    constexpr auto skip = offsetof(ArrowBinaryView, inlined.data);
-    auto const* inlined =
-      static_cast<std::byte const*>(rows.views) + position * std::int64_t{sizeof view} + skip;
-    return {inlined, static_cast<std::size_t>(size)};
+  auto const buffer = std::int64_t{ref.buffer_index};
+  auto const offset = std::int64_t{ref.offset};
+  if (buffer < 0 || buffer >= std::ssize(rows.data)) { return nullptr; }
+  auto const* data = static_cast<std::byte const*>(rows.data[static_cast<std::size_t>(buffer)]);
+  auto const fits  = offset + ref.size <= load<std::int64_t>(rows.data_sizes, buffer);
+  return data != nullptr && offset >= 0 && fits ? data + offset : nullptr;
+}
+
+/// @param ref View whose bytes are not in a data buffer
+template <typename Ref>
+[[noreturn]] void fail_view(view_rows const& rows,
+                            std::int64_t row,
+                            Ref const& ref,
+                            column_path const& path)
+{
+  auto const buffer = std::int64_t{ref.buffer_index};
+  if (ref.size < 0) {
+    fail_row(path, row, "a view of " + std::to_string(ref.size) + " bytes found");
   }
-  auto const buffer = std::int64_t{view.ref.buffer_index};
-  auto const offset = std::int64_t{view.ref.offset};
   if (buffer < 0 || buffer >= std::ssize(rows.data)) {
     fail_row(path,
              row,
              "a view into data buffer " + std::to_string(buffer) + " found, of " +
                std::to_string(rows.data.size()));
   }
-  auto const* data     = rows.data[static_cast<std::size_t>(buffer)];
-  auto const available = load<std::int64_t>(rows.data_sizes, buffer);
-  if (data == nullptr || offset < 0 || offset + size > available) {
-    fail_row(path,
-             row,
-             "a view of the bytes " + std::to_string(offset) + " to " +
-               std::to_string(offset + size) + " of data buffer " + std::to_string(buffer) +
-               " found, which has " + std::to_string(data == nullptr ? 0 : available));
-  }
-  return {static_cast<std::byte const*>(data) + offset, static_cast<std::size_t>(size)};
+  auto const is_there = rows.data[static_cast<std::size_t>(buffer)] != nullptr;
+  fail_row(path,
+           row,
+           "a view of the bytes " + std::to_string(ref.offset) + " to " +
+             std::to_string(std::int64_t{ref.offset} + ref.size) + " of data buffer " +
+             std::to_string(buffer) + " found, which has " +
+             std::to_string(is_there ? load<std::int64_t>(rows.data_sizes, buffer) : 0));
+}
+
+}  // namespace
+
+std::span<std::byte const> bytes_of_view(view_rows const& rows,
+                                         std::int64_t row,
+                                         column_path const& path)
+{
+  if (is_null(rows.mask, row)) { return {}; }
+  auto const* view  = static_cast<std::byte const*>(rows.views) + (rows.begin + row) * view_bytes;
+  auto const ref    = load<ArrowBinaryView>(view, 0).ref;
+  auto const* bytes = ref.size > inlined_bytes ? find_bytes(rows, ref)
+                                               : view + offsetof(ArrowBinaryView, inlined.data);
+  if (ref.size < 0 || bytes == nullptr) { fail_view(rows, row, ref, path); }
+  return {bytes, static_cast<std::size_t>(ref.size)};
 }
 
 bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
@@ -90,39 +113,87 @@ bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte con
 
 namespace {
 
+struct view_offsets {
+  std::unique_ptr<cudf::column> offsets;
+  std::int64_t total;
+};
+
 template <typename Offset>
-rmm::device_buffer copy_strings(view_rows const& rows,
-                                rmm::device_buffer& data,
-                                column_path const& path,
-                                execution const& exec)
+view_offsets offsets_of_views(view_rows const& rows,
+                              type_id type,
+                              column_path const& path,
+                              execution const& exec)
 {
-  auto result = allocate((std::int64_t{rows.size} + 1) * std::int64_t{sizeof(Offset)}, exec);
-  auto offset = values_of<Offset>(result).begin();
-  auto* begin = static_cast<std::byte*>(data.data());
-  auto* out   = begin;
-  *offset++   = 0;
-  for (size_type row = 0; row < rows.size; ++row) {
-    auto const bytes = bytes_of_view(rows, row, path);
-    out              = std::copy(bytes.begin(), bytes.end(), out);
-    *offset++        = static_cast<Offset>(out - begin);
+  auto const count = rows.size + 1;
+  auto buffer      = allocate(std::int64_t{count} * std::int64_t{sizeof(Offset)}, exec);
+  auto* out        = static_cast<Offset*>(buffer.data());
+  auto total       = std::int64_t{0};
+  auto const mask  = rows.mask;
+  auto const* view = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
+  *out++           = 0;
+  for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
+    if (!is_null(mask, row)) {
+      auto const size = load<std::int32_t>(view, 0);
+      if (size < 0 || size > inlined_bytes) { (void)bytes_of_view(rows, row, path); }
+      total += size;
+    }
+    *out++ = static_cast<Offset>(total);
   }
-  return result;
+  return {make_column(type, count, std::move(buffer), exec), total};
+}
+
+/// Copies the bytes of views that have been checked.
+void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
+{
+  constexpr auto block = 16;
+  auto const mask      = rows.mask;
+  auto const* view     = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
+  for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
+    if (is_null(mask, row)) { continue; }
+    auto const size     = load<std::int32_t>(view, 0);
+    auto const* inlined = view + offsetof(ArrowBinaryView, inlined.data);
+    // Copying a constant size takes a fraction of the time. What is too much of an inlined string
+    // is overwritten by the next one; two blocks of 16 bytes overlap.
+    if (size <= inlined_bytes && end - out >= inlined_bytes) {
+      std::memcpy(out, inlined, inlined_bytes);
+    } else {
+      auto const* bytes =
+        size <= inlined_bytes ? inlined : find_bytes(rows, load<ArrowBinaryView>(view, 0).ref);
+      if (size >= block && size <= 2 * block) {
+        std::memcpy(out, bytes, block);
+        std::memcpy(out + size - block, bytes + size - block, block);
+      } else {
+        std::memcpy(out, bytes, static_cast<std::size_t>(size));
+      }
+    }
+    out += size;
+  }
 }
 
 // -- lists -------------------------------------------------------------------------------------
 
 }  // namespace
 
+namespace {
+
+template <typename Int>
+list_range read_list(list_view_rows const& rows, std::int64_t row)
+{ return {load<Int>(rows.offsets, rows.begin + row), load<Int>(rows.sizes, rows.begin + row)}; }
+
+bool is_within(list_range const& list, std::int64_t num_elements)
+{
+  return list.begin >= 0 && list.size >= 0 && list.begin <= num_elements &&
+         list.size <= num_elements - list.begin;
+}
+
+}  // namespace
+
 list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {0, 0}; }
-  auto const read = [&](void const* values) {
-    return rows.width == 4 ? load<std::int32_t>(values, rows.begin + row)
-                           : load<std::int64_t>(values, rows.begin + row);
-  };
-  auto const list = list_range{read(rows.offsets), read(rows.sizes)};
-  if (list.begin < 0 || list.size < 0 || list.begin > rows.num_elements ||
-      list.size > rows.num_elements - list.begin) {
+  auto const list =
+    rows.width == 4 ? read_list<std::int32_t>(rows, row) : read_list<std::int64_t>(rows, row);
+  if (!is_within(list, rows.num_elements)) {
     fail_row(path,
              row,
              std::to_string(list.size) + " list elements from " + std::to_string(list.begin) +
@@ -141,39 +212,36 @@ struct list_extent {
   bool in_order{true};  ///< each list begins where the one before ends
 };
 
-list_extent measure(list_view_rows const& rows, column_path const& path)
+/// @param offsets Filled with the offsets of the lists, which are right if the total fits
+template <typename Int>
+list_extent measure(list_view_rows const& rows,
+                    std::span<std::int32_t> offsets,
+                    column_path const& path)
 {
-  auto extent = list_extent{};
-  auto next   = std::int64_t{0};
+  auto const source = rows;  // nobody else writes to it
+  auto const mask   = source.mask;
+  auto extent       = list_extent{};
+  auto next         = std::int64_t{0};
+  auto out          = offsets.begin();
+  *out++            = 0;
   for (size_type row = 0; row < rows.size; ++row) {
-    auto const list = elements_of_view(rows, row, path);
-    if (list.size == 0) { continue; }
-    extent.in_order = extent.in_order && (extent.total == 0 || list.begin == next);
-    // Children without buffers, such as null arrays, may have any length, so the sum may overflow.
-    if (__builtin_add_overflow(extent.total, list.size, &extent.total)) {
-      extent.total = std::numeric_limits<std::int64_t>::max();
+    auto const list = is_null(mask, row) ? list_range{0, 0} : read_list<Int>(source, row);
+    if (!is_within(list, source.num_elements)) { (void)elements_of_view(rows, row, path); }
+    if (list.size > 0) {
+      extent.in_order = extent.in_order && (extent.total == 0 || list.begin == next);
+      // Children without buffers, such as null arrays, may have any length, so the sum may
+      // overflow.
+      if (__builtin_add_overflow(extent.total, list.size, &extent.total)) {
+        extent.total = std::numeric_limits<std::int64_t>::max();
+      }
+      extent.first = std::min(extent.first, list.begin);
+      extent.end   = std::max(extent.end, list.begin + list.size);
+      next         = list.begin + list.size;
     }
-    extent.first = std::min(extent.first, list.begin);
-    extent.end   = std::max(extent.end, list.begin + list.size);
-    next         = list.begin + list.size;
+    *out++ = static_cast<std::int32_t>(extent.total);
   }
   if (extent.total == 0) { extent.first = 0; }
   return extent;
-}
-
-std::unique_ptr<cudf::column> make_offsets(list_view_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec)
-{
-  auto const count = rows.size + 1;
-  auto buffer      = allocate(std::int64_t{count} * 4, exec);
-  auto out         = values_of<std::int32_t>(buffer).begin();
-  auto offset      = std::int64_t{0};
-  *out++           = 0;
-  for (size_type row = 0; row < rows.size; ++row) {
-    *out++ = static_cast<std::int32_t>(offset += elements_of_view(rows, row, path).size);
-  }
-  return make_column(type_id::INT32, count, std::move(buffer), exec);
 }
 
 std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
@@ -198,23 +266,25 @@ string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
                                   execution const& exec)
 {
-  auto total = std::int64_t{0};
-  for (size_type row = 0; row < rows.size; ++row) {
-    total += std::ssize(bytes_of_view(rows, row, path));
+  auto made = offsets_of_views<std::int32_t>(rows, type_id::INT32, path, exec);
+  if (made.total > max_offset) {
+    made = offsets_of_views<std::int64_t>(rows, type_id::INT64, path, exec);
   }
-  auto data       = allocate(total, exec);
-  auto is_large   = total > max_offset;
-  auto offsets    = is_large ? copy_strings<std::int64_t>(rows, data, path, exec)
-                             : copy_strings<std::int32_t>(rows, data, path, exec);
-  auto const type = is_large ? type_id::INT64 : type_id::INT32;
-  return {std::move(data), make_column(type, rows.size + 1, std::move(offsets), exec)};
+  auto data   = allocate(made.total, exec);
+  auto* first = static_cast<std::byte*>(data.data());
+  copy_strings(rows, first, first + made.total);
+  return {std::move(data), std::move(made.offsets)};
 }
 
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec)
 {
-  auto const extent = measure(rows, path);
+  auto const count  = rows.size + 1;
+  auto offsets      = allocate(std::int64_t{count} * 4, exec);
+  auto const out    = values_of<std::int32_t>(offsets);
+  auto const extent = rows.width == 4 ? measure<std::int32_t>(rows, out, path)
+                                      : measure<std::int64_t>(rows, out, path);
   auto const width  = extent.in_order ? extent.total : extent.end - extent.first;
   if (std::max(extent.total, width) >= max_offset) {
     fail<std::overflow_error>(path,
@@ -223,38 +293,10 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 std::to_string(max_offset) +
                                 " expected: import it as a stream of smaller arrays");
   }
-  return {make_offsets(rows, path, exec),
+  return {make_column(type_id::INT32, count, std::move(offsets), exec),
           extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),
           extent.first,
           width};
-}
-
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec)
-{
-  auto const end_of = [&](std::int64_t run) -> std::int64_t {
-    switch (rows.width) {
-      case 2: return load<std::int16_t>(rows.ends, run);
-      case 4: return load<std::int32_t>(rows.ends, run);
-      default: return load<std::int64_t>(rows.ends, run);
-    }
-  };
-  auto buffer    = allocate(std::int64_t{rows.size} * 4, exec);
-  auto const out = values_of<std::int32_t>(buffer);
-  // Find the first run by binary search, since a slice may begin far inside; step through the rest.
-  auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
-  auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
-  auto const first  = std::ranges::partition_point(runs, before);
-  auto run          = static_cast<std::int64_t>(first - runs.begin());
-  for (size_type row = 0; row < rows.size; ++row) {
-    while (run < rows.num_runs && end_of(run) <= rows.begin + row) { ++run; }
-    if (run == rows.num_runs) {
-      fail_row(path, row, "a row behind the last of " + std::to_string(run) + " runs found");
-    }
-    out[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(run);
-  }
-  return make_column(type_id::INT32, rows.size, std::move(buffer), exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::host

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compute/gather.hpp"
+#include "compute/host/bits.hpp"
+#include "compute/views.hpp"
+
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail::host {
+namespace {
+
+using cudf::size_type;
+
+/// Calls `use` with the index of each run that has rows, its first row and the row after its last.
+template <typename End, typename Use>
+void visit_runs(run_rows const& rows, column_path const& path, Use use)
+{
+  auto const end_of = [&](std::int64_t run) -> std::int64_t { return load<End>(rows.ends, run); };
+  // Find the first run by binary search, since a slice may begin far inside; step through the rest.
+  auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
+  auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
+  auto const first  = std::ranges::partition_point(runs, before);
+  auto const last   = rows.begin + rows.size;
+  auto row          = rows.begin;
+  for (auto run = static_cast<std::int64_t>(first - runs.begin()); row < last; ++run) {
+    if (run == rows.num_runs) {
+      fail_invalid(path,
+                   "row " + std::to_string(row - rows.begin) + ": a row behind the last of " +
+                     std::to_string(run) + " runs found");
+    }
+    auto const end = std::min(end_of(run), last);
+    if (end <= row) { continue; }
+    use(run, row - rows.begin, end - rows.begin);
+    row = end;
+  }
+}
+
+template <typename Use>
+void visit_runs(run_rows const& rows, column_path const& path, Use use)
+{
+  switch (rows.width) {
+    case 2: visit_runs<std::int16_t>(rows, path, use); break;
+    case 4: visit_runs<std::int32_t>(rows, path, use); break;
+    default: visit_runs<std::int64_t>(rows, path, use);
+  }
+}
+
+/// Repeats the value of each run.
+template <std::size_t Width>
+rmm::device_buffer repeat(void const* values,
+                          run_rows const& rows,
+                          column_path const& path,
+                          execution const& exec)
+{
+  using element = std::array<std::byte, Width>;
+  auto result   = allocate(std::int64_t{rows.size} * std::int64_t{Width}, exec);
+  auto* out     = static_cast<element*>(result.data());
+  visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
+    std::fill(out + begin, out + end, load<element>(values, run));
+  });
+  return result;
+}
+
+rmm::device_buffer repeat_values(cudf::column_view const& values,
+                                 run_rows const& rows,
+                                 column_path const& path,
+                                 execution const& exec)
+{
+  auto const width  = cudf::size_of(values.type());
+  auto const* first = values.head<std::byte>() + values.offset() * static_cast<std::int64_t>(width);
+  switch (width) {
+    case 1: return repeat<1>(first, rows, path, exec);
+    case 2: return repeat<2>(first, rows, path, exec);
+    case 4: return repeat<4>(first, rows, path, exec);
+    case 8: return repeat<8>(first, rows, path, exec);
+    default: return repeat<16>(first, rows, path, exec);
+  }
+}
+
+rmm::device_buffer repeat_mask(cudf::column_view const& values,
+                               run_rows const& rows,
+                               column_path const& path,
+                               execution const& exec)
+{
+  auto result      = no_valid_bits(rows.size, exec);
+  auto const words = values_of<std::uint64_t>(result);
+  visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
+    if (bit_at(values.null_mask(), values.offset() + run)) { set_bits(words, begin, end); }
+  });
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
+                                           column_path const& path,
+                                           execution const& exec)
+{
+  auto buffer = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(size_type)}, exec);
+  auto* out   = static_cast<size_type*>(buffer.data());
+  visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
+    std::fill(out + begin, out + end, static_cast<size_type>(run));
+  });
+  return std::make_unique<cudf::column>(
+    cudf::data_type{cudf::type_id::INT32}, rows.size, std::move(buffer), allocate(0, exec), 0);
+}
+
+std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
+                                          run_rows const& rows,
+                                          column_path const& path,
+                                          execution const& exec)
+{
+  // EMPTY is excluded first: `cudf::is_fixed_width` throws for it.
+  if (values.type().id() == cudf::type_id::EMPTY || !cudf::is_fixed_width(values.type())) {
+    return host::gather_rows(values, host::runs_of_rows(rows, path, exec)->view(), path, exec);
+  }
+  auto data = repeat_values(values, rows, path, exec);
+  auto mask = values.null_count() == 0 ? allocate(0, exec) : repeat_mask(values, rows, path, exec);
+  auto null_count = mask.is_empty() ? 0 : host::count_nulls({mask.data(), 0, rows.size});
+  if (null_count == 0) { mask = allocate(0, exec); }
+  return std::make_unique<cudf::column>(
+    values.type(), rows.size, std::move(data), std::move(mask), null_count);
+}
+
+}  // namespace cudf_arrow_bridge::detail::host

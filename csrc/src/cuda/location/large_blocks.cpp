@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/location/large_blocks.hpp"
+
+#include <malloc.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+constexpr auto huge_page     = std::size_t{2} << 20;
+constexpr auto least_bytes   = 2 * huge_page;
+constexpr auto most_of_block = std::size_t{128} << 20;
+constexpr auto most_of_all   = std::size_t{256} << 20;
+
+/// Gives advice on the whole pages of a block.
+void advise(void* memory, std::size_t bytes, std::size_t page, int advice) noexcept
+{
+  auto const begin = reinterpret_cast<std::uintptr_t>(memory);
+  auto const first = (begin + page - 1) / page * page;
+  auto const last  = (begin + bytes) / page * page;
+  (void)madvise(reinterpret_cast<void*>(first), last - first, advice);
+}
+
+struct spare_block {
+  void* memory;
+  std::size_t bytes;
+};
+
+/// Trivially destructible, so that buffers may be freed at any time during the exit. The lock is
+/// only tried: in a child of a fork it may be held for ever, by a thread that is not there.
+std::mutex lock;
+std::array<spare_block, 4> spares{};  ///< the oldest first, behind empty ones
+std::size_t bytes_of_all{0};
+
+spare_block remove(std::size_t index) noexcept
+{
+  auto const block = spares[index];
+  for (; index > 0; --index) { spares[index] = spares[index - 1]; }
+  spares[0] = {};
+  bytes_of_all -= block.bytes;
+  return block;
+}
+
+}  // namespace
+
+void use_huge_pages(void* memory, std::size_t bytes) noexcept
+{
+  constexpr auto page = std::size_t{4096};
+  if (bytes >= least_bytes) { advise(memory, bytes, page, MADV_HUGEPAGE); }
+}
+
+bool keep_spare_block(void* memory) noexcept
+{
+  auto const bytes = malloc_usable_size(memory);
+  if (bytes < least_bytes || bytes > most_of_block) { return false; }
+  auto const guard = std::unique_lock{lock, std::try_to_lock};
+  if (!guard.owns_lock()) { return false; }
+  for (std::size_t i = 0; i < spares.size(); ++i) {
+    auto const is_full = bytes_of_all + bytes > most_of_all || spares[0].memory != nullptr;
+    if (is_full && spares[i].memory != nullptr) { std::free(remove(i).memory); }
+  }
+  // Only whole huge pages, as others would be split.
+  advise(memory, bytes, huge_page, MADV_FREE);
+  for (std::size_t i = 0; i + 1 < spares.size(); ++i) { spares[i] = spares[i + 1]; }
+  spares.back() = {memory, bytes};
+  bytes_of_all += bytes;
+  return true;
+}
+
+void* take_spare_block(std::size_t bytes, std::size_t alignment) noexcept
+{
+  if (bytes < least_bytes || bytes > most_of_block) { return nullptr; }
+  auto const guard = std::unique_lock{lock, std::try_to_lock};
+  if (!guard.owns_lock()) { return nullptr; }
+  for (auto i = spares.size(); i-- > 0;) {
+    auto const& [memory, size] = spares[i];
+    auto const is_aligned      = reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
+    if (is_aligned && size >= bytes && size - bytes <= bytes / 4) { return remove(i).memory; }
+  }
+  return nullptr;
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compute/host/cast.hpp"
+
+#include "compute/on_host.hpp"
+#include "testing/columns.hpp"
+#include "testing/expect_invariants.hpp"
+#include "testing/sample.hpp"
+#include "testing/views.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using cudf::type_id;
+
+constexpr auto day = std::int64_t{86'400};
+
+constexpr std::array<std::pair<type_id, std::int64_t>, 5> units{{
+  {type_id::TIMESTAMP_DAYS, 1},
+  {type_id::TIMESTAMP_SECONDS, day},
+  {type_id::TIMESTAMP_MILLISECONDS, day * 1'000},
+  {type_id::TIMESTAMP_MICROSECONDS, day * 1'000'000},
+  {type_id::TIMESTAMP_NANOSECONDS, day * 1'000'000'000},
+}};
+
+std::int64_t at(cudf::column_view const& column, std::int64_t row)
+{
+  auto const* data = column.head<void>();
+  return cudf::size_of(column.type()) == 4 ? static_cast<std::int32_t const*>(data)[row]
+                                           : static_cast<std::int64_t const*>(data)[row];
+}
+
+/// Integers as a column of another type of their width.
+template <typename T>
+std::unique_ptr<cudf::column> column_of(cudf::data_type type, std::vector<T> const& values)
+{
+  return std::make_unique<cudf::column>(type,
+                                        static_cast<cudf::size_type>(values.size()),
+                                        host_buffer(values),
+                                        host_buffer(std::vector<char>{}),
+                                        0);
+}
+
+TEST(HostTimestamps, AreRoundedDownToDays)
+{
+  for (auto const& [from, ticks] : units) {
+    auto values = std::vector<std::int64_t>{};
+    for (auto const days : {-20'000, -2, -1, 0, 1, 20'000}) {
+      for (auto const rest : {std::int64_t{0}, std::int64_t{1}, ticks / 2, ticks - 1}) {
+        values.push_back(days * ticks + (ticks == 1 ? 0 : rest));
+      }
+    }
+    auto const column =
+      from == type_id::TIMESTAMP_DAYS
+        ? column_of(cudf::data_type{from}, std::vector<std::int32_t>(values.begin(), values.end()))
+        : column_of(cudf::data_type{from}, values);
+    for (auto const& [to, wanted] : units) {
+      auto const found = detail::host::cast_column(column->view(), cudf::data_type{to}, on_host());
+      ASSERT_EQ(found->size(), std::ssize(values));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        auto const days = std::array{-20'000, -2, -1, 0, 1, 20'000}[i / 4];
+        EXPECT_EQ(at(found->view(), static_cast<std::int64_t>(i)), days * wanted) << values[i];
+      }
+    }
+  }
+}
+
+TEST(HostTimestamps, AtMidnightAreWholeDays)
+{
+  for (auto const& [unit, ticks] : units) {
+    if (unit == type_id::TIMESTAMP_DAYS) { continue; }
+    auto values = std::vector<std::int64_t>{-3 * ticks, 0, 7 * ticks};
+    EXPECT_TRUE(detail::host::has_whole_days(column_of(cudf::data_type{unit}, values)->view()));
+    for (auto const rest : {std::int64_t{1}, std::int64_t{-1}, ticks / 2}) {
+      values[1]   = rest;
+      auto column = column_of(cudf::data_type{unit}, values);
+      EXPECT_FALSE(detail::host::has_whole_days(column->view())) << rest;
+      auto mask = std::vector<cudf::bitmask_type>(16);
+      mask[0]   = 0b101;
+      column->set_null_mask(host_buffer(mask), 1);
+      EXPECT_TRUE(detail::host::has_whole_days(column->view())) << "null";
+    }
+  }
+}
+
+template <typename T>
+void expect_range(type_id type)
+{
+  auto random = engine{9};
+  for (auto const null_percent : {0, 30, 100}) {
+    for (auto const size : {0, 1, 63, 64, 65, 200}) {
+      auto values = std::vector<T>{};
+      auto mask   = std::vector<cudf::bitmask_type>(16);
+      auto least  = std::optional<T>{};
+      auto most   = std::optional<T>{};
+      auto nulls  = 0;
+      for (int i = 0; i < size; ++i) {
+        auto const value = static_cast<T>(static_cast<T>(below(random, 1'000) - 500) *
+                                          static_cast<T>(std::int64_t{1} << 20));
+        values.push_back(value);
+        if (below(random, 100) < null_percent) {
+          ++nulls;
+          continue;
+        }
+        mask[static_cast<std::size_t>(i) / 32] |= 1U << (i % 32);
+        least = std::min(least.value_or(value), value);
+        most  = std::max(most.value_or(value), value);
+      }
+      auto column = column_of(cudf::data_type{type}, values);
+      if (nulls > 0) { column->set_null_mask(host_buffer(mask), nulls); }
+      auto const found = detail::host::range_of(column->view());
+      EXPECT_EQ(found.any, least.has_value());
+      EXPECT_TRUE(found.least == least.value_or(0) && found.greatest == most.value_or(0));
+    }
+  }
+}
+
+TEST(HostRanges, AreOfValidRows)
+{
+  expect_range<std::int32_t>(type_id::DECIMAL32);
+  expect_range<std::int64_t>(type_id::DECIMAL64);
+  expect_range<__int128_t>(type_id::DECIMAL128);
+}
+
+/// Rows of few or many distinct values, the latter more than a table without growth holds.
+TEST(HostEncoding, NumbersValuesInTheOrderOfTheirFirstRows)
+{
+  for (auto const& type : flat_shapes()) {
+    if (type.id == type_id::EMPTY || type.id == type_id::DICTIONARY32) { continue; }
+    for (auto const null_percent : {0, 30, 100}) {
+      for (auto const size : {0, 1, 65, 1'500}) {
+        auto const values = samples(type, static_cast<std::size_t>(size) + 3, null_percent);
+        auto const column = make_column(type, values);
+        auto const source = slice(column->view(), 3, size + 3);
+        auto const found  = detail::host::encode_dictionary(source, on_host());
+        auto const keys   = read_rows(found->child(1).view(), type);
+        ASSERT_EQ(read_rows(found->view(), dictionary_of(type)),
+                  rows(values.begin() + 3, values.end()));
+        expect_invariants(*found);
+        auto distinct = rows{};
+        for (auto const& one : rows(values.begin() + 3, values.end())) {
+          if (one.is_null()) { continue; }
+          if (std::find(distinct.begin(), distinct.end(), one) == distinct.end()) {
+            distinct.push_back(one);
+          }
+        }
+        EXPECT_EQ(keys, distinct);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions in host memory equal pyarrow's, around the edges of the words that they work on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import host
+from testing.peers.arrays import column_from
+
+SIZES = (0, 1, 7, 8, 63, 64, 65, 127, 128, 600)
+BEGINS = (0, 1, 7, 8, 63, 64, 65)
+MOST = max(SIZES) + max(BEGINS)
+DAY = 86_400
+
+
+def parts(array):
+    for begin in BEGINS:
+        for size in SIZES:
+            yield array.slice(begin, size)
+
+
+def nulls(random, share):
+    return pa.array(random.random(MOST) < share)
+
+
+def masked(random, values, share):
+    return pc.if_else(nulls(random, share), None, values) if share else values
+
+
+def integers(random, low, high, type_):
+    return pa.array(random.integers(low, high, MOST)).cast(type_)
+
+
+def words(random):
+    """Of 0 to 40 bytes: views hold 12 themselves."""
+    return pa.array(["zero to forty bytes, and not one more than"[:n] for n in lengths(random)])
+
+
+def lengths(random):
+    return random.integers(0, 41, MOST).tolist()
+
+
+def runs(random, values):
+    ends = np.cumsum(random.integers(1, 20, len(values)))
+    return pa.RunEndEncodedArray.from_arrays(pa.array(ends.astype("int32")), values)
+
+
+TAKEN = {
+    "bools": lambda r, share: masked(r, nulls(r, 0.5), share),
+    "half floats": lambda r, share: masked(
+        r, pa.array(r.normal(size=MOST).astype("float16")), share
+    ),
+    "views": lambda r, share: masked(r, words(r), share).cast(pa.string_view()),
+    "runs of int64": lambda r, share: runs(r, masked(r, integers(r, -9, 9, pa.int64()), share)),
+    "runs of bools": lambda r, share: runs(r, masked(r, nulls(r, 0.5), share)),
+    "runs of strings": lambda r, share: runs(r, masked(r, words(r), share)),
+}
+PLAIN = {pa.float16(): pa.float32(), pa.string_view(): pa.string()}
+
+
+def plain(array):
+    """The same values in the type that they arrive as."""
+    if pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
+    return array.cast(PLAIN.get(array.type, array.type))
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+@pytest.mark.parametrize("make", TAKEN.values(), ids=TAKEN)
+def test_imports(make, share):
+    for part in parts(make(np.random.default_rng(1), share)):
+        expected = plain(part)
+        column = column_from(part)
+        assert column.null_count() == expected.null_count
+        assert host.to_arrow(column, expected.type).equals(expected)
+
+
+def asked(array, requested):
+    made = pa.array(bridge.to_arrow_device(array, requested_schema=pa.field("", requested)))
+    made.validate(full=True)
+    assert made.type == requested
+    return made
+
+
+GIVEN = {
+    "views": (lambda r: words(r), pa.string_view()),
+    "dates": (lambda r: integers(r, -9, 9, pa.int32()).view(pa.date32()), pa.date64()),
+    "days": (
+        lambda r: pc.multiply(integers(r, -9, 9, pa.int64()), DAY * 1000).view(pa.timestamp("ms")),
+        pa.date32(),
+    ),
+    "times": (
+        lambda r: integers(r, 0, DAY, pa.int64()).view(pa.duration("s")),
+        pa.time32("s"),
+    ),
+    "wide decimals": (
+        lambda r: integers(r, -9, 9, pa.int64()).cast(pa.decimal128(38, 0)),
+        pa.decimal64(18, 0),
+    ),
+    "narrow decimals": (
+        lambda r: integers(r, -9, 9, pa.int64()).cast(pa.decimal128(38, 0)).cast(pa.decimal32(9)),
+        pa.decimal64(18, 0),
+    ),
+    "bools": (lambda r: nulls(r, 0.5), pa.bool_()),
+}
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+@pytest.mark.parametrize(("make", "requested"), GIVEN.values(), ids=GIVEN)
+def test_requests(make, requested, share):
+    random = np.random.default_rng(2)
+    whole = masked(random, make(random), share)
+    for part in parts(whole):
+        if pa.types.is_duration(part.type):
+            expected = part.view(pa.int64()).cast(pa.int32()).view(requested)
+        else:
+            expected = part.cast(requested)
+        assert asked(column_from(part), requested).equals(expected)
+
+
+VALUES = {
+    "int8": lambda r: integers(r, -99, 99, pa.int8()),
+    "int64": lambda r: pc.multiply(integers(r, -300, 300, pa.int64()), 1 << 40),
+    "float64": lambda r: integers(r, -300, 300, pa.float64()),
+    "decimal128": lambda r: integers(r, -300, 300, pa.decimal128(30, 0)),
+    "string": words,
+}
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
+def test_dictionaries_out_and_back(make, share):
+    random = np.random.default_rng(3)
+    for part in parts(masked(random, make(random), share)):
+        made = asked(column_from(part), pa.dictionary(pa.int32(), part.type))
+        expected = part.dictionary_encode()
+        assert made.dictionary.equals(expected.dictionary)
+        assert made.indices.equals(expected.indices)
+        for index in (pa.int8(), pa.uint16(), pa.int32(), pa.int64()):
+            if len(expected.dictionary) > 100 and index == pa.int8():
+                continue
+            narrow = pa.DictionaryArray.from_arrays(expected.indices.cast(index), made.dictionary)
+            assert asked(column_from(narrow), part.type).equals(part)
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()], ids=str)
+def test_null_keys_make_null_rows(index):
+    random = np.random.default_rng(4)
+    keys = pa.array([None if i % 3 == 0 else i for i in range(100)])
+    indices = masked(random, integers(random, 0, 100, index), 0.3)
+    for part in parts(pa.DictionaryArray.from_arrays(indices, keys)):
+        made = asked(column_from(part), pa.int64())
+        assert made.equals(pc.take(keys, part.indices))
+
+
+def test_masks_are_shifted_where_that_is_asked_for():
+    random = np.random.default_rng(5)
+    for part in parts(masked(random, integers(random, 0, 9, pa.int32()), 0.3)):
+        made = bridge.to_arrow_device(column_from(part), compact=True)
+        assert pa.array(made).offset == 0
+        assert pa.array(made).equals(part)
