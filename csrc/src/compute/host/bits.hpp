@@ -5,6 +5,10 @@
 
 #include "compute/host_access.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -139,9 +143,9 @@ struct packed_bools {
   bool is_normal;
 };
 
-/// Packs bools into bits. Shifted by j, 8 bools make bit j of each of 8 bytes: the transpose of
-/// what is wanted, in which they are the bits of byte j.
-inline packed_bools pack(void const* bools)
+/// Packs bools into bits with any instructions. Shifted by j, 8 bools make bit j of each of 8
+/// bytes: the transpose of what is wanted, in which they are the bits of byte j.
+inline packed_bools pack_by_words(void const* bools)
 {
   auto word = std::uint64_t{0};
   auto all  = std::uint64_t{0};
@@ -151,6 +155,28 @@ inline packed_bools pack(void const* bools)
     all |= eight;
   }
   return {transpose(word), (all & ~std::uint64_t{0x0101'0101'0101'0101}) == 0};
+}
+
+/// Packs bools into bits.
+inline packed_bools pack(void const* bools)
+{
+#ifdef __SSE2__
+  // No compiler finds this instruction, which gathers the highest bits of 16 bytes.
+  auto word       = std::uint64_t{0};
+  auto all        = _mm_setzero_si128();
+  auto const ones = _mm_set1_epi8(1);
+  for (int i = 0; i < 4; ++i) {
+    auto const sixteen = _mm_loadu_si128(static_cast<__m128i const*>(bools) + i);
+    auto const bits    = _mm_movemask_epi8(_mm_slli_epi16(sixteen, 7));
+    word |= std::uint64_t{static_cast<std::uint32_t>(bits)} << (16 * i);
+    all = _mm_or_si128(all, sixteen);
+  }
+  // As unsigned bytes none is greater than 1.
+  auto const most = _mm_cmpeq_epi8(_mm_max_epu8(all, ones), ones);
+  return {word, _mm_movemask_epi8(most) == 0xffff};
+#else
+  return pack_by_words(bools);
+#endif
 }
 
 /// Makes a mask in which bit i is `is_one(i)`.
