@@ -52,9 +52,9 @@ struct memory_location {
  * Used in place of a device resource where columns are in host memory. Stream arguments are
  * ignored: allocation and deallocation take effect immediately.
  *
- * Large blocks (4 to 128 MiB) get huge pages where the kernel has them. Those freed last, up to
- * 256 MiB, are kept for the next allocations of about their size, and the kernel is told that it
- * may take their pages.
+ * Blocks of 4 MiB and more get huge pages where the kernel has them. Blocks of 32 to 128 MiB that
+ * were freed last, up to 256 MiB in all, are kept for the next allocations of about their size,
+ * and the kernel is told that it may take their pages.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT rmm::device_async_resource_ref host_memory_resource();
 

@@ -26,26 +26,39 @@ class LargeBlocks : public ::testing::Test {
   /// Takes what is left over; each size in steps of less than a quarter.
   static void drain()
   {
-    for (auto bytes = 4 * mebibyte; bytes <= 128 * mebibyte; bytes += bytes / 5) {
+    for (auto bytes = 32 * mebibyte; bytes <= 128 * mebibyte; bytes += bytes / 5) {
       while (auto* memory = take_spare_block(bytes, block_alignment)) { std::free(memory); }
+    }
+  }
+
+  /// Takes blocks of these sizes in MiB, which are all that there are.
+  static void expect_kept(std::vector<std::size_t> const& sizes)
+  {
+    for (auto const size : sizes) {
+      auto* const memory = take_spare_block(size * mebibyte, block_alignment);
+      EXPECT_NE(memory, nullptr) << size;
+      std::free(memory);
+    }
+    for (auto bytes = 32 * mebibyte; bytes <= 128 * mebibyte; bytes += bytes / 5) {
+      EXPECT_EQ(take_spare_block(bytes, block_alignment), nullptr) << bytes;
     }
   }
 };
 
 TEST_F(LargeBlocks, AreTakenForAboutTheirSize)
 {
-  auto* const memory = allocate(10 * mebibyte);
+  auto* const memory = allocate(40 * mebibyte);
   ASSERT_TRUE(keep_spare_block(memory));
-  EXPECT_EQ(take_spare_block(11 * mebibyte, block_alignment), nullptr);
-  EXPECT_EQ(take_spare_block(7 * mebibyte, block_alignment), nullptr);
-  EXPECT_EQ(take_spare_block(9 * mebibyte, block_alignment), memory);
-  EXPECT_EQ(take_spare_block(9 * mebibyte, block_alignment), nullptr) << "taken twice";
+  EXPECT_EQ(take_spare_block(44 * mebibyte, block_alignment), nullptr);
+  EXPECT_EQ(take_spare_block(30 * mebibyte, block_alignment), nullptr);
+  EXPECT_EQ(take_spare_block(36 * mebibyte, block_alignment), memory);
+  EXPECT_EQ(take_spare_block(36 * mebibyte, block_alignment), nullptr) << "taken twice";
   std::free(memory);
 }
 
 TEST_F(LargeBlocks, OfOtherSizesAreNotKept)
 {
-  for (auto const bytes : {mebibyte, 3 * mebibyte, 130 * mebibyte}) {
+  for (auto const bytes : {mebibyte, 31 * mebibyte, 130 * mebibyte}) {
     auto* const memory = allocate(bytes);
     EXPECT_FALSE(keep_spare_block(memory)) << bytes;
     std::free(memory);
@@ -55,38 +68,30 @@ TEST_F(LargeBlocks, OfOtherSizesAreNotKept)
 
 TEST_F(LargeBlocks, ThatAreNotAlignedAreNotTaken)
 {
-  auto* const memory = allocate(10 * mebibyte);
+  auto* const memory = allocate(40 * mebibyte);
   ASSERT_TRUE(keep_spare_block(memory));
-  EXPECT_EQ(take_spare_block(10 * mebibyte, std::size_t{1} << 40), nullptr);
-  EXPECT_EQ(take_spare_block(10 * mebibyte, block_alignment), memory);
+  EXPECT_EQ(take_spare_block(40 * mebibyte, std::size_t{1} << 40), nullptr);
+  EXPECT_EQ(take_spare_block(40 * mebibyte, block_alignment), memory);
   std::free(memory);
 }
 
 TEST_F(LargeBlocks, FreedFirstMakeRoomForOthers)
 {
   // Four at most: of these the last.
-  for (auto const size : {10, 16, 26, 42, 68, 110}) {
+  for (auto const size : {33, 43, 56, 73, 33}) {
     ASSERT_TRUE(keep_spare_block(allocate(static_cast<std::size_t>(size) * mebibyte)));
   }
-  EXPECT_EQ(take_spare_block(10 * mebibyte, block_alignment), nullptr);
-  EXPECT_EQ(take_spare_block(16 * mebibyte, block_alignment), nullptr);
-  // And 256 MiB at most: with this one the one before and no other.
-  ASSERT_TRUE(keep_spare_block(allocate(127 * mebibyte)));
-  for (auto const size : {26, 42, 68}) {
-    EXPECT_EQ(take_spare_block(static_cast<std::size_t>(size) * mebibyte, block_alignment),
-              nullptr);
+  expect_kept({33, 43, 56, 73});
+  // And 256 MiB at most: with the last of these the one before and no other.
+  for (auto const size : {33, 43, 110, 127}) {
+    ASSERT_TRUE(keep_spare_block(allocate(static_cast<std::size_t>(size) * mebibyte)));
   }
-  for (auto const size : {127, 110}) {
-    auto* const memory =
-      take_spare_block(static_cast<std::size_t>(size) * mebibyte, block_alignment);
-    EXPECT_NE(memory, nullptr);
-    std::free(memory);
-  }
+  expect_kept({127, 110});
 }
 
 TEST_F(LargeBlocks, AreOneThreadsAtATime)
 {
-  constexpr auto bytes = 4 * mebibyte;
+  constexpr auto bytes = 32 * mebibyte;
   auto const work      = [] {
     for (int i = 0; i < 2'000; ++i) {
       auto* memory = take_spare_block(bytes, block_alignment);

@@ -14,7 +14,9 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 constexpr auto huge_page     = std::size_t{2} << 20;
-constexpr auto least_bytes   = 2 * huge_page;
+constexpr auto least_advised = 2 * huge_page;
+/// glibc's malloc keeps smaller ones itself; it gives larger ones back to the kernel at once.
+constexpr auto least_kept    = std::size_t{32} << 20;
 constexpr auto most_of_block = std::size_t{128} << 20;
 constexpr auto most_of_all   = std::size_t{256} << 20;
 
@@ -52,13 +54,13 @@ spare_block remove(std::size_t index) noexcept
 void use_huge_pages(void* memory, std::size_t bytes) noexcept
 {
   constexpr auto page = std::size_t{4096};
-  if (bytes >= least_bytes) { advise(memory, bytes, page, MADV_HUGEPAGE); }
+  if (bytes >= least_advised) { advise(memory, bytes, page, MADV_HUGEPAGE); }
 }
 
 bool keep_spare_block(void* memory) noexcept
 {
   auto const bytes = malloc_usable_size(memory);
-  if (bytes < least_bytes || bytes > most_of_block) { return false; }
+  if (bytes < least_kept || bytes > most_of_block) { return false; }
   auto const guard = std::unique_lock{lock, std::try_to_lock};
   if (!guard.owns_lock()) { return false; }
   for (std::size_t i = 0; i < spares.size(); ++i) {
@@ -75,7 +77,7 @@ bool keep_spare_block(void* memory) noexcept
 
 void* take_spare_block(std::size_t bytes, std::size_t alignment) noexcept
 {
-  if (bytes < least_bytes || bytes > most_of_block) { return nullptr; }
+  if (bytes < least_kept || bytes > most_of_block) { return nullptr; }
   auto const guard = std::unique_lock{lock, std::try_to_lock};
   if (!guard.owns_lock()) { return nullptr; }
   for (auto i = spares.size(); i-- > 0;) {
