@@ -22,3 +22,4 @@ cdef object stream_to_capsule(unique_array_stream& stream, object state)
 cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL
 cdef ArrowArrayStream* stream_from_capsule(object capsule) except NULL
 cdef object stream_state_of(object capsule)
+cpdef object device_array_capsule_from_array(object capsule)

@@ -179,7 +179,7 @@ def length_of(object capsule) -> int:
     return device_array_from_capsule(capsule).array.length
 
 
-def device_array_capsule_from_array(object capsule):
+cpdef object device_array_capsule_from_array(object capsule):
     """Move a host array out of its capsule into a device array of CPU memory."""
     cdef ArrowArray* array = array_from_capsule(capsule)
     cdef ArrowDeviceArray* target = <ArrowDeviceArray*>allocate(sizeof(ArrowDeviceArray))

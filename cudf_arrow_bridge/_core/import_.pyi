@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pylibcudf as plc
@@ -29,6 +30,7 @@ class ArrayImporter:
         self, array: object, is_table: bool, arguments: ImportArguments
     ) -> tuple[list[plc.Column], int]: ...
 
+def find_array(obj: Any, are_tables: Callable[[type], bool]) -> SourceArray | None: ...
 def importer_of(schema: object) -> ArrayImporter: ...
 
 class SourceArray:

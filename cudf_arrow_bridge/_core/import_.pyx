@@ -2,6 +2,7 @@
 """Arrow device arrays to pylibcudf columns and tables."""
 
 cimport cython
+from cpython.ref cimport PyObject
 from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
@@ -15,14 +16,22 @@ from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.capsules cimport (
+    device_array_capsule_from_array,
+    device_array_from_capsule,
+    schema_from_capsule,
+)
 from cudf_arrow_bridge._core.columns cimport Span
+from cudf_arrow_bridge._core.export cimport DescribedArray
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
 from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
 
 ctypedef const void const_void
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject*)
 
 
 cdef class ImportContext:
@@ -157,6 +166,12 @@ cdef Column wrap_column(
     return self
 
 
+cdef void untrack(Column column, ProducerMemory memory) noexcept:
+    """Leave a column out of what the garbage collector looks through, if no cycle can hold it."""
+    if not memory.context.has_objects:
+        PyObject_GC_UnTrack(<PyObject*>column)
+
+
 cdef Column wrap_borrowed(
     core.borrowed_column& borrowed, ProducerMemory memory, list no_children
 ):
@@ -173,6 +188,7 @@ cdef Column wrap_borrowed(
     else:
         self._children = [wrap_offsets(borrowed, memory, no_children)]
         self._num_children = 1
+    untrack(self, memory)
     return self
 
 
@@ -184,6 +200,7 @@ cdef Column wrap_offsets(
     self._size = borrowed.offset + borrowed.size + 1
     self._data = view_memory(borrowed.offsets, borrowed.offsets_size, memory)
     self._children = no_children
+    untrack(self, memory)
     return self
 
 
@@ -242,6 +259,8 @@ cdef class ImportArguments:
     cdef object reader
     cdef object mr
     cdef bint has_objects
+    #: Where there is no GPU, all imports have the same.
+    cdef ImportContext host_context
 
     def __cinit__(self, stream, reader, mr, bint copy, validate, bint sanitize):
         if validate not in ("minimal", "full"):
@@ -262,9 +281,14 @@ cdef class ImportArguments:
 
     cdef ImportContext context(self):
         """Return the context of an import on this thread."""
-        return ImportContext(
-            resolve_resource(self.mr), self.stream, self.reader, self.has_objects
-        )
+        mr = resolve_resource(self.mr)
+        if mr is None and self.host_context is not None:
+            return self.host_context
+        cdef ImportContext context
+        context = ImportContext(mr, self.stream, self.reader, self.has_objects)
+        if mr is None and not self.stream.is_freed_by_thread:
+            self.host_context = context
+        return context
 
 
 cdef class ArrayImporter:
@@ -394,3 +418,42 @@ cdef class SourceArray:
     def length(self) -> int:
         """Return the number of rows that the array claims."""
         return device_array_from_capsule(self.array_capsule).array.length
+
+
+cdef tuple pair_of(capsules):
+    if not isinstance(capsules, (tuple, list)) or len(capsules) != 2:
+        raise TypeError(f"{capsules!r} found, a pair of PyCapsules expected")
+    return tuple(capsules)
+
+
+def find_array(obj, are_tables):
+    """Ask an object for its array.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    are_tables
+        Says whether objects of a class are known to be tables.
+
+    Returns
+    -------
+    SourceArray or None
+        None if the object has none of the protocols of arrays.
+    """
+    export = getattr(obj, "__arrow_c_device_array__", None)
+    if export is not None:
+        schema, array = pair_of(export())
+    else:
+        export = getattr(obj, "__arrow_c_array__", None)
+        if export is None:
+            return None
+        schema, array = pair_of(export())
+        array = device_array_capsule_from_array(array)
+    cdef DescribedArray described
+    if isinstance(obj, DescribedArray):
+        described = <DescribedArray>obj
+        return SourceArray(
+            schema, array, described._kind == "table", described._labels, described._first_row
+        )
+    return SourceArray(schema, array, are_tables(type(obj)), (), None)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.capsules import device_array_capsule_from_array
+from .._core import import_
 from .._core.import_ import SourceArray
 from .device_array import DeviceArray
 
@@ -26,13 +26,6 @@ __all__ = [
 
 #: The protocols of streams in the order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
-
-
-def _pair(capsules: Any) -> tuple[object, object]:
-    if not isinstance(capsules, (tuple, list)) or len(capsules) != 2:
-        raise TypeError(f"{capsules!r} found, a pair of PyCapsules expected")
-    schema, array = capsules
-    return schema, array
 
 
 #: The protocols of arrays in the order of preference.
@@ -58,16 +51,7 @@ def are_same(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
 
 def find_array(obj: Any) -> SourceArray | None:
     """Ask an object for its array; None if it has none of the protocols of arrays."""
-    if (export := getattr(obj, "__arrow_c_device_array__", None)) is not None:
-        schema, array = _pair(export())
-    elif (export := getattr(obj, "__arrow_c_array__", None)) is not None:
-        schema, array = _pair(export())
-        array = device_array_capsule_from_array(array)
-    else:
-        return None
-    if isinstance(obj, DeviceArray):
-        return SourceArray(schema, array, obj._kind == "table", obj._labels, obj._first_row)
-    return SourceArray(schema, array, _are_tables(type(obj)), (), None)
+    return import_.find_array(obj, _are_tables)
 
 
 def open_array(obj: Any) -> SourceArray:
