@@ -166,10 +166,10 @@ cdef Column wrap_column(
     return self
 
 
-cdef void untrack(Column column, ProducerMemory memory) noexcept:
+cdef void untrack(Column made, ProducerMemory memory) noexcept:
     """Leave a column out of what the garbage collector looks through, if no cycle can hold it."""
     if not memory.context.has_objects:
-        PyObject_GC_UnTrack(<PyObject*>column)
+        PyObject_GC_UnTrack(<PyObject*>made)
 
 
 cdef Column wrap_borrowed(

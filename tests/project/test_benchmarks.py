@@ -39,9 +39,11 @@ GROUPS = (
     }
 )
 #: What is drawn against what.
-PANELS = {(group, "columns") for group in GROUPS if not group.startswith(("column", "stream", "conversion"))} | (
-    set() if has_gpu() else {("export", "rows"), ("import", "rows")}
-)
+PANELS = {
+    (group, "columns")
+    for group in GROUPS
+    if not group.startswith(("column", "stream", "conversion"))
+} | (set() if has_gpu() else {("export", "rows"), ("import", "rows")})
 PARTS = ("dropped", "kept", "kept_with_release")
 
 PNG = b"\x89PNG\r\n\x1a\n"
