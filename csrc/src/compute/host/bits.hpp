@@ -56,7 +56,9 @@ class bit_words {
   }
 
  private:
-  static std::uint64_t low_bits(std::int64_t count) { return (std::uint64_t{1} << count) - 1; }
+  /// @param count At least 0 and less than 64
+  static std::uint64_t low_bits(std::int64_t count)
+  { return (std::uint64_t{1} << static_cast<std::uint64_t>(count)) - 1; }
 
   [[nodiscard]] std::uint64_t part(std::byte const* source, std::int64_t count) const
   {
@@ -116,7 +118,7 @@ inline void set_bits(std::span<std::uint64_t> words, std::int64_t begin, std::in
     return;
   }
   words[first] |= from;
-  std::fill(words.begin() + first + 1, words.begin() + last, ~std::uint64_t{0});
+  std::ranges::fill(words.subspan(first + 1, last - first - 1), ~std::uint64_t{0});
   words[last] |= upto;
 }
 

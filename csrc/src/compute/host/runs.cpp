@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/gather.hpp"
 #include "compute/host/bits.hpp"
+#include "compute/host/buffers.hpp"
 #include "compute/views.hpp"
 
 #include <cudf/utilities/traits.hpp>

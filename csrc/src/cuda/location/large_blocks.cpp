@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
@@ -23,10 +24,9 @@ constexpr auto most_of_all   = std::size_t{256} << 20;
 /// Gives advice on the whole pages of a block.
 void advise(void* memory, std::size_t bytes, std::size_t page, int advice) noexcept
 {
-  auto const begin = reinterpret_cast<std::uintptr_t>(memory);
-  auto const first = (begin + page - 1) / page * page;
-  auto const last  = (begin + bytes) / page * page;
-  (void)madvise(reinterpret_cast<void*>(first), last - first, advice);
+  auto const before = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  auto const whole  = (bytes - before) / page * page;
+  (void)madvise(static_cast<std::byte*>(memory) + before, whole, advice);
 }
 
 struct spare_block {
