@@ -36,8 +36,12 @@ def _pyarrow(call: Callable[[], Any]) -> Contestant:
     return Contestant(peers.PYARROW, call)
 
 
+def _case(name: str, ours: Callable[[], Any], *others: Contestant) -> Case:
+    return Case("conversion", name, (Contestant(OURS, ours), *others), converts=True)
+
+
 def _import(name: str, array: pa.Array, *others: Contestant) -> Case:
-    return Case("conversion", name, (Contestant(OURS, lambda: to_pylibcudf(array)), *others))
+    return _case(name, lambda: to_pylibcudf(array), *others)
 
 
 def _export(
@@ -49,7 +53,7 @@ def _export(
     def ours() -> Any:
         return cudf_arrow_bridge.to_arrow_device(column, requested_schema=schema, **options)
 
-    return Case("conversion", name, (Contestant(OURS, ours), *others))
+    return _case(name, ours, *others)
 
 
 def _integers(rows: int, most: int, type_: pa.DataType) -> pa.Array:

@@ -54,6 +54,10 @@ class Case:
         Waits for what is left running elsewhere; called before what is timed.
     jobs
         How many jobs a call does, such as the batches of a stream; times are of one.
+    converts
+        Whether it is data that takes time and memory, not bookkeeping. A few results fill so much
+        memory that they cannot all be kept, and the C library's malloc, numpy, pyarrow and ours
+        each have other ways to use it again.
     """
 
     group: str
@@ -62,6 +66,7 @@ class Case:
     at: tuple[str, int] | None = None
     settle: Callable[[], None] = nothing
     jobs: int = 1
+    converts: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ class Spread:
         return cls(median, lower, upper)
 
 
-#: Of each contestant, its parts: "dropped", "kept" and "kept_with_release".
+#: Of each contestant, its parts: "dropped" and, unless a case converts, "kept" and
+#: "kept_with_release".
 Measured = dict[str, dict[str, Spread]]
 
 _Sample = dict[str, float]  # seconds of one job in each part
@@ -109,6 +115,8 @@ def measure(case: Case, effort: Effort) -> Measured:
     gc.collect()
     # First, as what is kept leaves the heap in pieces.
     measured = _in_turns(case, effort, lambda c: _dropped(case, c, calls[c.name], clock))
+    if case.converts:
+        return measured
     gc.disable()
     try:
         kept = _in_turns(case, effort, lambda c: _kept(case, c, calls[c.name]))

@@ -30,10 +30,10 @@ def peaks(case: Case) -> dict[str, int | None]:
     """Return by how many KiB one call of each contestant makes the process grow at its peak.
 
     Whole pages, and what the C library had in hand before costs nothing: below some hundred KiB
-    this says only that it is little. None where the system does not say. Contestants should have
-    been called before, as what is loaded by a first call is not theirs.
+    this says only that it is little. None where the system does not say, or the case converts.
+    Contestants should have been called before, as what is loaded by a first call is not theirs.
     """
-    if not supported():
+    if case.converts or not supported():
         return dict.fromkeys(contestant.name for contestant in case.contestants)
     result: dict[str, int | None] = {}
     for contestant in case.contestants:

@@ -168,10 +168,11 @@ def _time(spreads: dict[str, Any]) -> str:
 
 
 def ratio(parts: dict[str, float] | None) -> str:
-    """Write one of a record's ratios: one at a time, and in brackets kept; a dash for none."""
+    """Write one of a record's ratios: one at a time, and in brackets kept, if so; - for none."""
     if parts is None:
         return "-"
-    return f"{short(parts['dropped'], 2)} ({short(parts['kept'], 2)})"
+    kept = f" ({short(parts['kept'], 2)})" if "kept" in parts else ""
+    return f"{short(parts['dropped'], 2)}{kept}"
 
 
 def short(value: float, digits: int) -> str:

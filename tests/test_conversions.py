@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
@@ -164,3 +165,43 @@ def test_masks_are_shifted_where_that_is_asked_for():
         made = bridge.to_arrow_device(column_from(part), compact=True)
         assert pa.array(made).offset == 0
         assert pa.array(made).equals(part)
+
+
+@pytest.mark.parametrize(
+    "requested",
+    [pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+    ids=str,
+)
+@pytest.mark.parametrize("begin", [0, 1])
+def test_offsets_of_strings_may_begin_inside_their_column(requested, begin):
+    """Offsets with an offset of their own, as a view of another column's has."""
+    offsets = np.array([9, 9, 0, 1, 3, 6], "int32")
+    offset_column = plc.Column(
+        plc.DataType(plc.TypeId.INT32),
+        4,
+        host.span(pa.py_buffer(offsets.tobytes())),
+        None,
+        0,
+        2,
+        [],
+    )
+    strings = plc.Column(
+        plc.DataType(plc.TypeId.STRING),
+        3 - begin,
+        host.span(pa.py_buffer(b"abbccc")),
+        None,
+        0,
+        begin,
+        [offset_column],
+    )
+    exported = bridge.to_arrow_device(strings, requested_schema=pa.field("", requested))
+    assert pa.array(exported).to_pylist() == ["a", "bb", "ccc"][begin:]
+
+
+@pytest.mark.parametrize("type_", [pa.string_view(), pa.binary_view()], ids=str)
+def test_views_of_empty_strings_alone(type_):
+    for values in (["", ""], [None, ""], [None, None]):
+        array = pa.array(values, pa.string()).cast(pa.binary()).cast(type_)
+        found = column_from(array)
+        assert found.size() == 2
+        assert pa.array(bridge.to_arrow_device(found)).cast(type_).to_pylist() == array.to_pylist()

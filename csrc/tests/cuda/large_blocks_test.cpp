@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/location/large_blocks.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -106,6 +114,48 @@ TEST_F(LargeBlocks, AreOneThreadsAtATime)
   };
   auto threads = std::vector<std::jthread>{};
   for (int i = 0; i < 4; ++i) { threads.emplace_back(work); }
+}
+
+TEST_F(LargeBlocks, OfTheHostResourceAreUsedAgain)
+{
+  auto resource      = host_memory_resource();
+  auto const stream  = cuda::stream_ref{cudaStream_t{}};
+  auto* const memory = resource.allocate(stream, 40 * mebibyte, block_alignment);
+  resource.deallocate(stream, memory, 40 * mebibyte, block_alignment);
+  EXPECT_EQ(resource.allocate(stream, 38 * mebibyte, block_alignment), memory);
+  resource.deallocate(stream, memory, 38 * mebibyte, block_alignment);
+}
+
+/// The flags of the mapping that an address is in, as Linux lists them.
+std::string flags_of(void const* memory)
+{
+  auto const address = reinterpret_cast<std::uintptr_t>(memory);
+  auto smaps         = std::ifstream{"/proc/self/smaps"};
+  auto is_inside     = false;
+  for (auto line = std::string{}; std::getline(smaps, line);) {
+    auto first  = std::uintptr_t{0};
+    auto last   = std::uintptr_t{0};
+    auto fields = std::istringstream{line};
+    auto dash   = char{0};
+    if (fields >> std::hex >> first >> dash >> last && dash == '-') {
+      is_inside = first <= address && address < last;
+    } else if (is_inside && line.starts_with("VmFlags:")) {
+      return line + ' ';
+    }
+  }
+  return "";
+}
+
+TEST_F(LargeBlocks, OfTheHostResourceHaveHugePagesWhereThereAreSome)
+{
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    GTEST_SKIP() << "no huge pages in this kernel";
+  }
+  auto resource      = host_memory_resource();
+  auto const stream  = cuda::stream_ref{cudaStream_t{}};
+  auto* const memory = resource.allocate(stream, 150 * mebibyte, block_alignment);
+  EXPECT_NE(flags_of(static_cast<std::byte*>(memory) + mebibyte).find(" hg "), std::string::npos);
+  resource.deallocate(stream, memory, 150 * mebibyte, block_alignment);
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ encoded encode_strings(cudf::column_view const& column, execution const& exec)
 {
   auto const* chars = column.head<char>();
   void const* offsets =
-    column.size() == 0 ? nullptr : child_of(column, 0).head<Offset>() + column.offset();
+    column.size() == 0 ? nullptr : child_of(column, 0).begin<Offset>() + column.offset();
   auto const value_at = [&](std::int64_t row) {
     auto const first = load<Offset>(offsets, row);
     auto const size  = static_cast<std::size_t>(load<Offset>(offsets, row + 1) - first);

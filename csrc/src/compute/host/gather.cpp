@@ -226,7 +226,7 @@ class gatherer {
 
   template <typename Offset>
   static source_offsets<Offset> offsets_of(cudf::column_view const& source, std::int64_t begin)
-  { return {child_of(source, 0).head<Offset>() + begin, source_mask{source, begin}}; }
+  { return {child_of(source, 0).begin<Offset>() + begin, source_mask{source, begin}}; }
 
   /// The offsets of empty strings.
   std::unique_ptr<cudf::column> no_bytes(std::size_t rows)

@@ -162,7 +162,7 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
       if (size >= block && size <= 2 * block) {
         std::memcpy(out, bytes, block);
         std::memcpy(out + size - block, bytes + size - block, block);
-      } else {
+      } else if (size > 0) {
         std::memcpy(out, bytes, static_cast<std::size_t>(size));
       }
     }

@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstddef>
@@ -53,8 +54,8 @@ spare_block remove(std::size_t index) noexcept
 
 void use_huge_pages(void* memory, std::size_t bytes) noexcept
 {
-  constexpr auto page = std::size_t{4096};
-  if (bytes >= least_advised) { advise(memory, bytes, page, MADV_HUGEPAGE); }
+  if (bytes < least_advised) { return; }
+  advise(memory, bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), MADV_HUGEPAGE);
 }
 
 bool keep_spare_block(void* memory) noexcept
