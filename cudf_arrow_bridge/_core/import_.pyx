@@ -34,6 +34,7 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject*)
 
 
+@cython.no_gc_clear
 cdef class ImportContext:
     """The memory resource and the streams of the buffers of an import, which keep it alive.
 
@@ -65,6 +66,9 @@ cdef class ImportContext:
         return core.release_after(move(owner), self.stream, self.reader)
 
 
+# What an object keeps alive is not taken from it when a cycle is broken: it is used at the end. A
+# cycle goes through an object of the caller's, which is broken instead.
+@cython.no_gc_clear
 cdef class ProducerMemory:
     """The memory of a producer's array, released when the last column that views it is gone."""
 
@@ -94,10 +98,16 @@ cdef class ImportedSpan(Span):
             drop_share(self.owner)
 
 
+@cython.no_gc_clear
 cdef class TrackedSpan(ImportedSpan):
     """An `ImportedSpan` that the garbage collector knows of: it may be part of a cycle."""
 
     cdef object tracked
+
+    def __dealloc__(self):
+        # Here, before `tracked` goes, on which the memory is freed; not by the base class, later.
+        if self.owner.get() != NULL:
+            drop_share(self.owner)
 
 
 cdef ImportedSpan make_span(uintptr_t ptr, size_t size, object kept_alive, bint tracked):
@@ -274,10 +284,6 @@ cdef class ImportArguments:
         self.mr = mr
         # rmm's current resource and cuDF's stream are not the caller's.
         self.has_objects = mr is not None or stream.owner is not None
-
-    @property
-    def sanitize(self) -> bool:
-        return self.options.sanitize
 
     cdef ImportContext context(self):
         """Return the context of an import on this thread."""

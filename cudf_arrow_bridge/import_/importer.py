@@ -43,7 +43,7 @@ class Importer:
     """
 
     def __init__(
-        self, stream: Any, mr: Any, to: str, copy: bool, validate: str, sanitize: bool
+        self, stream: Any, mr: Any, to: str, *, copy: bool, validate: str, sanitize: bool
     ) -> None:
         self.streams = ImportStreams.of(stream, to)
         self.mr = mr
@@ -62,7 +62,7 @@ class Importer:
         # A per-thread default stream is resolved on each thread.
         if is_usual and validate == "minimal" and CUDF_HANDLE != PER_THREAD_HANDLE:
             return _usual_importer(to)
-        return cls(stream, mr, to, copy, validate, sanitize)
+        return cls(stream, mr, to, copy=copy, validate=validate, sanitize=sanitize)
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import an array, given by its capsule, as the columns of a table, or as one column."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import rmm.mr
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.import_ import importer_of
@@ -181,6 +182,56 @@ def test_columns_kept_by_their_stream_are_collected_with_it(array, to):
     del stream
     gc.collect()
     assert gone() is None
+
+
+class Memory(np.ndarray):
+    """A producer's memory, which says when it is released."""
+
+    def __array_finalize__(self, source):
+        self.log = getattr(source, "log", None)
+
+    def __del__(self):
+        if self.log is not None and self.base is not None:
+            self.log.append("memory")
+
+
+class Dying:
+    """A stream, or a function of a memory resource, that says when it is gone."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __cuda_stream__(self):
+        return (0, 1)
+
+    def __call__(self, *args):
+        raise AssertionError("nothing is allocated")
+
+    def __del__(self):
+        self.log.append("user")
+
+
+@pytest.mark.parametrize("wraps", ["column", "buffers"])
+@pytest.mark.parametrize("argument", ["stream", "mr"])
+def test_memory_is_released_before_the_stream_and_the_resource_that_free_it(wraps, argument):
+    log = []
+    values = np.arange(9).view(Memory)
+    values.log = log
+    array = pa.Array.from_buffers(pa.int64(), 9, [None, pa.py_buffer(values)])
+    del values
+    if wraps == "buffers":
+        array = pa.ListArray.from_arrays(pa.array(range(10), pa.int32()), array)
+    user = Dying(log)
+    if argument == "mr":
+        user = rmm.mr.CallbackMemoryResource(user, Dying(log))
+    column = bridge.from_arrow_device(array, to="pylibcudf", **{argument: user})
+    del array, user
+    gc.collect()
+    assert log == []
+    del column
+    gc.collect()
+    assert log[0] == "memory"
+    assert set(log) == {"memory", "user"}
 
 
 def test_a_wide_import_is_little_work_for_the_garbage_collector():

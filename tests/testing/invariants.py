@@ -80,9 +80,16 @@ def watch(monkeypatch, note):
     def look(columns, sanitized):
         note([v for column in columns for v in violations(column, sanitized=sanitized)])
 
+    unsanitized = set()
+
+    def init(self, *args, sanitize, **arguments):
+        original_init(self, *args, sanitize=sanitize, **arguments)
+        if not sanitize:
+            unsanitized.add(self)
+
     def import_array(self, *args):
         imported = original_import(self, *args)
-        look(imported[0], self._arguments.sanitize)
+        look(imported[0], self not in unsanitized)
         return imported
 
     def export_input(*args):
@@ -98,7 +105,9 @@ def watch(monkeypatch, note):
 
         return checked
 
-    original_import, original_input = Importer.import_array, inputs.export_input_of_source
+    original_init, original_import = Importer.__init__, Importer.import_array
+    original_input = inputs.export_input_of_source
+    monkeypatch.setattr(Importer, "__init__", init)
     monkeypatch.setattr(Importer, "import_array", import_array)
     for module in (inputs, exporter):
         monkeypatch.setattr(module, "export_input_of_source", export_input)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What imports and exports of arrays of one schema share, and what tells them apart."""
+
+from __future__ import annotations
+
+import cudf
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.arrow.sources import open_array
+from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE, resolve_stream
+from cudf_arrow_bridge.export.inputs import export_input_of_source
+from cudf_arrow_bridge.import_ import importer
+from testing.host_frames import frame, numbers
+from testing.peers.arrays import DeviceOnly
+
+USUAL = {
+    "stream": None,
+    "mr": None,
+    "to": "pylibcudf",
+    "copy": False,
+    "validate": "minimal",
+    "sanitize": True,
+}
+
+
+def test_usual_arguments_share_an_importer():
+    assert importer.Importer.of(**USUAL) is importer.Importer.of(**USUAL)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"stream": 1},
+        {"mr": object()},
+        {"to": "cudf"},
+        {"copy": True},
+        {"validate": "full"},
+        {"sanitize": False},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_any_other_argument_has_an_importer_of_its_own(other):
+    assert importer.Importer.of(**{**USUAL, **other}) is not importer.Importer.of(**USUAL)
+
+
+def test_a_default_stream_for_each_thread_is_resolved_each_time(monkeypatch):
+    monkeypatch.setattr(importer, "CUDF_HANDLE", PER_THREAD_HANDLE)
+    assert importer.Importer.of(**USUAL) is not importer.Importer.of(**USUAL)
+
+
+def test_one_schema_is_a_table_and_a_column_in_turn():
+    structs = pa.array([{"a": 1}, {"a": 2}])
+    for kind in ("column", "table") * 2:
+        found = bridge.from_arrow_device(structs, kind=kind)
+        assert type(found) is (cudf.DataFrame if kind == "table" else cudf.Series)
+        made = export_input_of_source(open_array(structs), resolve_stream(None), kind)
+        assert made.kind == kind
+        assert [field.name for field in made.schema_spec.fields] == (
+            ["a"] if kind == "table" else [""]
+        )
+
+
+def test_dictionaries_of_any_size_leave_with_the_schema_they_came_with():
+    """Unsigned indices become signed, and wider ones where the dictionary is too large."""
+    for size in (3, 200, 3, 200):
+        values = pa.array([str(i) for i in range(size)])
+        indices = pa.array([0, size - 1, None], pa.uint8())
+        array = pa.DictionaryArray.from_arrays(indices, values)
+        exported = bridge.to_arrow_device(DeviceOnly(array))
+        assert pa.array(exported).to_pylist() == ["0", str(size - 1), None]
+
+
+def test_labels_stay_with_arrays_that_are_exported_again():
+    class Label:
+        def __str__(self):
+            return "the same"
+
+    for label in (Label(), Label()):
+        exported = bridge.to_arrow_device(frame([numbers()], pd.Index([label])))
+        again = bridge.to_arrow_device(exported, compact=True)
+        (found,) = bridge.from_arrow_device(again).columns
+        assert found is label
