@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A library for Python. Preloaded, it counts the allocations of the process, whoever makes them by
-/// the functions of the C standard and POSIX: C, C++, or Python, which then has to be started with `PYTHONMALLOC=malloc`. Under callgrind,
-/// started with `--instr-atstart=no`, it says which instructions count.
+/// the functions of the C standard and POSIX: C, C++, or Python, which then has to be started with
+/// `PYTHONMALLOC=malloc`. Under callgrind, started with `--instr-atstart=no`, it says which
+/// instructions count.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

@@ -148,6 +148,10 @@ cdef class BufferSharer:
                 self.lock = layout.spill_lock()
             owner.spill_lock(self.lock)
             span.lock = self.lock
+        # With the owner, before the reference: making that may run the garbage collector, and so
+        # somebody who gives the buffer another owner.
+        offset = PyObject_GetAttr(buffer, layout.offset)
+        size = PyObject_GetAttr(buffer, layout.size)
         cdef dict members = PyObject_GenericGetDict(owner, NULL)
         references = member(members, layout.references)
         if references is not layout.always_shared:
@@ -160,8 +164,8 @@ cdef class BufferSharer:
         if plain:
             # Without properties, which ask in vain whether somebody is about to write.
             span.ptr = PyLong_AsSize_t(member(members, layout.ptr))
-            span.ptr += PyLong_AsSize_t(PyObject_GetAttr(buffer, layout.offset))
-            span.size = PyLong_AsSize_t(PyObject_GetAttr(buffer, layout.size))
+            span.ptr += PyLong_AsSize_t(offset)
+            span.size = PyLong_AsSize_t(size)
         else:
             span.ptr = buffer.ptr
             span.size = buffer.size
