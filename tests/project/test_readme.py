@@ -110,3 +110,19 @@ def test_the_table_of_speed_is_what_was_measured():
     """``python -m benchmarks --from benchmarks/results/host.json --markdown`` prints it."""
     results = json.loads((ROOT / "benchmarks/results/host.json").read_text())["results"]
     assert f"\n\n{readme.table(results)}\n\n" in section("## Speed")
+
+
+def test_the_sentence_on_conversions_is_what_was_measured():
+    results = json.loads((ROOT / "benchmarks/results/host.json").read_text())["results"]
+    # Beside the better of the others.
+    ratios = [
+        max(ratio["dropped"] for ratio in entry["ratios"].values())
+        for entry in results
+        if entry["group"] == "conversion"
+    ]
+    near = sum(ratio <= 1.1 for ratio in ratios)
+    sentence = f"Of {len(ratios)} of them, {near} take 1.1 times what the better of the two takes"
+    assert sentence in " ".join(section("## Speed").split())
+    [missed] = re.findall(r"^- \*Two conversions\.\*.*?(?=\n\n)", README, re.M | re.S)
+    assert {"1.52", "1.55"} == {f"{ratio:.2f}" for ratio in ratios if ratio > 1.5}
+    assert all(f"in {ratio} times" in " ".join(missed.split()) for ratio in ("1.52", "1.55"))
