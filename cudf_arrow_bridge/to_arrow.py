@@ -6,12 +6,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from ._core.schema import Schema
+from ._core.schema import Schema, as_capsule
 from ._core.stream_export import ExportedStream, StreamState
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
-from .arrow.options import ExportOptions
-from .arrow.schemas import as_capsule
+from .arrow.options import export_arguments
 from .export.exporter import ArrayExporter, export_object
 from .export.stream_sources import exportable_objects
 from .export.streams import StreamExporter
@@ -94,8 +93,8 @@ def to_arrow_device(
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
-    options = ExportOptions.of(stream, compact, device_type)
-    return export_object(obj, preserve_index, options, as_capsule(requested_schema))
+    arguments = export_arguments(stream, compact, device_type)
+    return export_object(obj, preserve_index, arguments, as_capsule(requested_schema))
 
 
 def to_arrow_device_stream(
@@ -148,12 +147,12 @@ def to_arrow_device_stream(
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
-    options = ExportOptions.of(stream, compact, device_type)
+    arguments = export_arguments(stream, compact, device_type)
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
     expected = None if schema is None else Schema.copy_of(as_capsule(schema))
     state = StreamState()
-    exporter = StreamExporter(options, state, max_rows, preserve_index)
-    sources = exporter.batch_sources(exportable_objects(source, options.stream))
-    exporter_of = partial(ArrayExporter, options)
+    exporter = StreamExporter(arguments, state, max_rows, preserve_index)
+    sources = exporter.batch_sources(exportable_objects(source, arguments.stream))
+    exporter_of = partial(ArrayExporter, arguments)
     return DeviceArrayStream(ExportedStream(sources, state, expected), exporter_of)

@@ -23,3 +23,4 @@ cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? 
 cdef ArrowArrayStream* stream_from_capsule(object capsule) except NULL
 cdef object stream_state_of(object capsule)
 cpdef object device_array_capsule_from_array(object capsule)
+cpdef check_keywords(dict keywords)

@@ -189,3 +189,10 @@ cpdef object device_array_capsule_from_array(object capsule):
     target.device_id = -1
     array.release = NULL
     return result
+
+
+cpdef check_keywords(dict keywords):
+    """Refuse keywords of later versions of the specification, unless their value is None."""
+    unknown = [name for name, value in keywords.items() if value is not None]
+    if unknown:
+        raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")

@@ -16,3 +16,4 @@ cdef class Span:
 cdef int add_views(vector[column_view]& views, tuple columns) except -1
 cdef object main_span_of(Column column)
 cdef int add_types(string& types, Column column) except -1
+cpdef bytes types_of(object columns)

@@ -163,7 +163,7 @@ cdef int add_types(string& types, Column column) except -1:
     return 0
 
 
-def types_of(columns) -> bytes:
+cpdef bytes types_of(object columns):
     """Encode the types of columns and their children, such that equal bytes mean equal types.
 
     Short, a byte for most columns: of memory blocks beyond 1 KiB, each makes glibc's malloc

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import pylibcudf as plc
 
-from .protocols import ExportOptions, SchemaSpec, Stream
-from .schema import Schema
+from .protocols import Stream
+from .schema import Schema, SchemaSpec
 
 class ExportedArray:
     device_type: int
@@ -40,13 +40,21 @@ class DescribedArray:
         first_row: int | None = None,
         exporter: Any = None,
     ) -> None: ...
-    def capsules(self) -> tuple[object, object]: ...
+    def __arrow_c_device_array__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> tuple[object, object]: ...
+    def as_requested(self, requested: object | None) -> Self: ...
+    def described_as(self, other: DescribedArray) -> Self: ...
 
 class ExportInput:
-    kind: Literal["table", "column"]
-    columns: Sequence[plc.Column]
-    num_rows: int
-    schema_spec: Any
+    @property
+    def kind(self) -> Literal["table", "column"]: ...
+    @property
+    def columns(self) -> tuple[plc.Column, ...]: ...
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def schema_spec(self) -> SchemaSpec: ...
     def __init__(
         self,
         kind: Literal["table", "column"],
@@ -55,22 +63,50 @@ class ExportInput:
         schema_spec: SchemaSpec,
     ) -> None: ...
 
-Result = TypeVar("Result")
+# `Any` for None where an object is neither: pylibcudf's classes are unknown to type checkers.
+def pylibcudf_input(
+    obj: object,
+    spec_of_column: Callable[[bytes], SchemaSpec],
+    spec_of_table: Callable[[bytes], SchemaSpec],
+) -> Any: ...
+
+class ExportArguments:
+    @property
+    def stream(self) -> Stream: ...
+    @property
+    def compact(self) -> bool: ...
+    @property
+    def managed_as_cuda(self) -> bool: ...
+    @property
+    def handle(self) -> int: ...
+    def __init__(
+        self, stream: Stream, compact: bool = False, managed_as_cuda: bool = False
+    ) -> None: ...
+
+Array = TypeVar("Array", bound=DescribedArray)
 
 def export_array(
     export_input: ExportInput,
-    options: ExportOptions,
+    arguments: ExportArguments,
     requested_schema: object | None,
     exporter: Any,
-    make_result: Callable[..., Result],
-) -> Result: ...
+    array_type: type[Array],
+) -> Array: ...
+
+class InputExporter:
+    @property
+    def export_input(self) -> ExportInput: ...
+    @property
+    def arguments(self) -> ExportArguments: ...
+    def __init__(self, export_input: ExportInput, arguments: ExportArguments) -> None: ...
+    def export(self, requested_schema: object | None, array_type: type[Array]) -> Array: ...
 
 class BatchSource: ...
 
 def export_slices(
     export_input: ExportInput,
     max_rows: int,
-    options: ExportOptions,
+    arguments: ExportArguments,
     requested_schema: object | None,
 ) -> BatchSource: ...
 def single_batch(schema: Schema, array: ExportedArray) -> BatchSource: ...

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """pylibcudf columns and tables to Arrow device arrays."""
 
-from cpython.tuple cimport PyTuple_GetItem
+cimport cython
 from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
-from pylibcudf.libcudf.table.table_view cimport table_view
 from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.table cimport Table
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport (
     array_to_capsule,
+    check_keywords,
     device_array_to_capsule,
     schema_to_capsule,
 )
-from cudf_arrow_bridge._core.columns cimport add_views
+from cudf_arrow_bridge._core.columns cimport add_views, types_of
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ArrowSchema,
-    column_metadata,
     shared_schema,
     unique_device_array,
     unique_schema,
@@ -30,12 +30,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
-from cudf_arrow_bridge._core.schema cimport (
-    Schema,
-    requested_from_capsule,
-    to_column_metadata,
-    to_key_values,
-)
+from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec, as_capsule
 
 
 cdef class ExportedArray:
@@ -165,7 +160,35 @@ cdef class DescribedArray:
         self._labels = labels
         self._first_row = first_row
 
-    def capsules(self) -> tuple:
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs) -> tuple:
+        """Export as a pair of PyCapsules, ``arrow_schema`` and ``arrow_device_array``.
+
+        Parameters
+        ----------
+        requested_schema
+            An ``arrow_schema`` PyCapsule of the schema that the consumer asks for, met as far as
+            possible; see `to_arrow_device`. The capsule is not consumed.
+        **kwargs
+            For keywords of later versions of the specification.
+
+        Raises
+        ------
+        NotImplementedError
+            For any keyword whose value is not None.
+        ValueError, OverflowError
+            For a requested schema that this data contradicts, or after `release`.
+
+        Notes
+        -----
+        Source: Arrow specification, "The Arrow PyCapsule Interface".
+        """
+        if kwargs:
+            check_keywords(kwargs)
+        if requested_schema is None:
+            return self.capsules()
+        return (<DescribedArray?>self.as_requested(requested_schema)).capsules()
+
+    cdef tuple capsules(self):
         """Make a new `ArrowSchema` and a new `ArrowDeviceArray`, in capsules."""
         if not isinstance(self._arrow_schema, Schema):
             return self._arrow_schema.__arrow_c_schema__(), self._array.device_array_capsule()
@@ -177,6 +200,36 @@ cdef class DescribedArray:
             array = move(handle.to_arrow())
             schema = move(shared.to_arrow())
         return schema_to_capsule(schema), device_array_to_capsule(array)
+
+    def as_requested(self, requested):
+        """Return this array with the schema that a consumer asks for.
+
+        Parameters
+        ----------
+        requested
+            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; met as far
+            as possible, see `to_arrow_device`.
+
+        Returns
+        -------
+        DeviceArray
+            This array if nothing is requested, or if it is a child of what `to_host` copied; else
+            another that shares its buffers where it can.
+
+        Raises
+        ------
+        ValueError, OverflowError
+            If the data contradicts the requested schema; see `to_arrow_device`.
+        """
+        if requested is None or self._exporter is None:
+            return self
+        exported = <DescribedArray?>self._exporter(as_capsule(requested))
+        return exported.described_as(self)
+
+    def described_as(self, DescribedArray other not None):
+        """Take over the labels and the first row of an array of the same data; return this one."""
+        self._labels, self._first_row = other._labels, other._first_row
+        return self
 
 
 cdef class ExportInput:
@@ -192,16 +245,79 @@ cdef class ExportInput:
     num_rows
         The number of rows; a frame without columns can have some.
     schema_spec
-        What their schema says beyond their types: a `SchemaSpec`.
+        What their schema says beyond their types.
     """
 
     def __init__(
-        self, str kind not None, columns not None, size_type num_rows, schema_spec not None
+        self,
+        str kind not None,
+        columns not None,
+        size_type num_rows,
+        SchemaSpec schema_spec not None,
     ):
+        self.kind = kind
+        self.columns = tuple(columns)
+        self.num_rows = num_rows
+        self.schema_spec = schema_spec
+
+    @staticmethod
+    cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
+        """Make one without parsing arguments."""
+        cdef ExportInput self = ExportInput.__new__(ExportInput)
         self.kind = kind
         self.columns = columns
         self.num_rows = num_rows
-        self.schema_spec = schema_spec
+        self.schema_spec = <SchemaSpec?>spec_of(types_of(columns))
+        return self
+
+
+def pylibcudf_input(obj, spec_of_column, spec_of_table):
+    """Return the columns of a pylibcudf column or table to export, None for any other object.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    spec_of_column, spec_of_table
+        Return the spec of their types, see `types_of`.
+    """
+    if isinstance(obj, Column):
+        return ExportInput.of("column", (obj,), (<Column>obj)._size, spec_of_column)
+    if isinstance(obj, Table):
+        return ExportInput.of(
+            "table", tuple((<Table>obj)._columns), (<Table>obj)._num_rows, spec_of_table
+        )
+    return None
+
+
+cdef class ExportArguments:
+    """The arguments of exports, as C++ takes them; see `to_arrow_device`.
+
+    Parameters
+    ----------
+    stream
+        The `Stream` that made the data.
+    compact
+        Whether no array may have an offset.
+    managed_as_cuda
+        Whether managed memory is labelled as plain CUDA memory.
+    """
+
+    def __cinit__(self, stream not None, bint compact=False, bint managed_as_cuda=False):
+        self.stream = stream
+        self.compact = compact
+        self.managed_as_cuda = managed_as_cuda
+        self.is_freed_by_thread = stream.is_freed_by_thread
+        self.first_handle = stream.handle
+
+    @property
+    def handle(self) -> int:
+        """The handle of the stream, as this thread has to name it."""
+        return self.handle_here()
+
+    cdef uintptr_t handle_here(self) except? 0:
+        # Where memory is not freed by thread, the stream has one name on all threads.
+        return self.stream.handle if self.is_freed_by_thread else self.first_handle
 
 
 #: Memory of an earlier call's views. glibc's malloc consolidates its freed small chunks before it
@@ -211,8 +327,10 @@ cdef vector[column_view] spare_views
 cdef size_t MAX_SPARE_VIEWS = 10_000
 
 
+# No object refers to it, so that the garbage collector need not know of it.
+@cython.no_gc
 cdef class ExportCall:
-    """The arguments of an export as C++ takes them."""
+    """The arguments of one export as C++ takes them."""
 
     cdef vector[column_view] views
     cdef core.export_input input
@@ -220,30 +338,35 @@ cdef class ExportCall:
     cdef stream_ref stream
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
+    cdef Schema schema
 
     @staticmethod
-    cdef ExportCall of(ExportInput export_input, options, requested_schema):
+    cdef ExportCall of(
+        ExportInput export_input, ExportArguments arguments, object requested_schema
+    ):
         """Convert the arguments of `export_array` that have these names."""
         cdef ExportCall self = ExportCall.__new__(ExportCall)
-        # Not unpacked: of a named tuple, that takes an iterator.
-        stream = <object>PyTuple_GetItem(options, 0)
-        cdef tuple columns = tuple(export_input.columns)
+        cdef bint is_table = export_input.kind == "table"
         self.views.swap(spare_views)
-        add_views(self.views, columns)
-        if export_input.kind == "table":
+        add_views(self.views, export_input.columns)
+        if is_table:
             self.input = core.export_input(self.views, export_input.num_rows)
         else:
             self.input = core.export_input(self.views[0])
         mr = resolve_resource(None)
-        self.options.schema = schema_of(self.views, export_input, requested_schema)
-        self.options.compact = <object>PyTuple_GetItem(options, 1)
-        self.options.managed_as_cuda = <object>PyTuple_GetItem(options, 2)
-        self.stream = stream_of(stream)
+        self.schema = export_input.schema_spec.schema_of(
+            self.views, is_table, export_input.num_rows, requested_schema
+        )
+        self.options.schema = self.schema.schema
+        self.options.compact = arguments.compact
+        self.options.managed_as_cuda = arguments.managed_as_cuda
+        cdef uintptr_t handle = arguments.handle_here()
+        self.stream = stream_ref(<cudaStream_t>handle)
         self.resource = resource_of(mr)
         # Conversions are freed on the stream and by the resource, which must live as long.
-        self.owner = share_object((columns, mr, stream))
-        if stream.is_freed_by_thread:
-            self.owner = released_after_readers(move(self.owner), stream.handle)
+        self.owner = share_object((export_input.columns, mr, arguments.stream))
+        if arguments.is_freed_by_thread:
+            self.owner = released_after_readers(move(self.owner), handle)
         return self
 
     def __dealloc__(self):
@@ -267,36 +390,12 @@ cdef shared_ptr[const void] released_after_readers(
     )
 
 
-cdef shared_schema schema_of(
-    vector[column_view]& views, ExportInput export_input, requested_schema
-) except *:
-    """Make the schema of columns and their `SchemaSpec`, which keeps it unless one is requested."""
-    spec = export_input.schema_spec
-    if requested_schema is None and spec.schema is not None:
-        return (<Schema?>spec.schema).schema
-    cdef bint is_table = export_input.kind == "table"
-    cdef size_type num_rows = export_input.num_rows
-    cdef vector[column_metadata] fields
-    for field in spec.fields:
-        fields.push_back(to_column_metadata(field))
-    cdef vector[core.pair[core.string, core.string]] metadata
-    metadata = to_key_values(spec.metadata)
-    cdef const ArrowSchema* c_requested = requested_from_capsule(requested_schema)
-    cdef shared_schema schema
-    with nogil:
-        if is_table:
-            schema = move(
-                core.make_schema(table_view(views, num_rows), fields, metadata, c_requested)
-            )
-        else:
-            schema = move(core.make_schema(views[0], fields[0], c_requested))
-    if requested_schema is None:
-        spec.schema = Schema.wrap(schema)
-    return schema
-
-
-def export_array(
-    ExportInput export_input not None, options, requested_schema, exporter, make_result
+cpdef export_array(
+    ExportInput export_input,
+    ExportArguments arguments,
+    object requested_schema,
+    object exporter,
+    type array_type,
 ):
     """Export columns, which live as long as anything made from the array, as does the stream.
 
@@ -304,30 +403,51 @@ def export_array(
     ----------
     export_input
         The columns.
-    options
-        The `ExportOptions`.
+    arguments
+        The arguments of the export.
     requested_schema
         The capsule of a schema, which is not consumed, or None.
     exporter
-        That of the result.
-    make_result
-        Makes the result, with the parameters of `DeviceArray`.
+        That of the result, which exports the same columns again.
+    array_type
+        The type of the result: `DeviceArray`.
     """
-    cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
+    cdef ExportCall call = ExportCall.of(export_input, arguments, requested_schema)
     cdef core.device_array array
     with nogil:
         array = move(
             core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
         )
-    spec = export_input.schema_spec
-    return make_result(
-        ExportedArray.wrap(array, <object>PyTuple_GetItem(options, 0)),
-        spec.schema if requested_schema is None else Schema.wrap(call.options.schema),
-        export_input.kind,
-        spec.labels,
-        None,
-        exporter,
-    )
+    # Without its constructor, which would parse these arguments again.
+    cdef DescribedArray result = <DescribedArray?>array_type.__new__(array_type)
+    result._exporter = exporter
+    result._array = ExportedArray.wrap(move(array), arguments.stream)
+    result._arrow_schema = call.schema
+    result._kind = export_input.kind
+    result._labels = export_input.schema_spec.labels
+    return result
+
+
+cdef class InputExporter:
+    """Exports the columns of one object, as often as a consumer asks for another schema.
+
+    Parameters
+    ----------
+    export_input
+        The columns.
+    arguments
+        The arguments of the exports.
+    """
+
+    def __cinit__(self, ExportInput export_input not None, ExportArguments arguments not None):
+        self.export_input = export_input
+        self.arguments = arguments
+
+    def export(self, requested_schema, type array_type not None):
+        """Export the columns; see `export_array`."""
+        return export_array(
+            self.export_input, self.arguments, requested_schema, self, array_type
+        )
 
 
 cdef class BatchSource:
@@ -335,7 +455,10 @@ cdef class BatchSource:
 
 
 def export_slices(
-    ExportInput export_input not None, size_type max_rows, options, requested_schema
+    ExportInput export_input not None,
+    size_type max_rows,
+    ExportArguments arguments not None,
+    requested_schema,
 ) -> BatchSource:
     """Split an `ExportInput` into batches of at most `max_rows` rows, exported on demand.
 
@@ -343,7 +466,7 @@ def export_slices(
     batches. `requested_schema` is the capsule of a schema, which is not consumed, or None.
     """
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef ExportCall call = ExportCall.of(export_input, options, requested_schema)
+    cdef ExportCall call = ExportCall.of(export_input, arguments, requested_schema)
     with nogil:
         result.source = move(
             core.slices(

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from libcpp.pair cimport pair
-from libcpp.string cimport string
 from libcpp.vector cimport vector
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.types cimport size_type
 
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ArrowSchema,
-    column_metadata,
-    shared_schema,
-)
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport shared_schema
 
 
-cdef column_metadata to_column_metadata(object metadata) except *
-cdef vector[pair[string, string]] to_key_values(object metadata) except *
-cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL
+cpdef object as_capsule(object schema)
 cpdef bint marks_table(object capsule) except -1
 cpdef bint is_struct(object capsule) except -1
 
@@ -23,3 +17,15 @@ cdef class Schema:
 
     @staticmethod
     cdef Schema wrap(shared_schema schema)
+
+
+cdef class SchemaSpec:
+    cdef readonly object fields
+    cdef readonly object metadata
+    cdef readonly tuple labels
+    #: Once an export has made it.
+    cdef Schema schema
+
+    cdef Schema schema_of(
+        self, vector[column_view]& columns, bint is_table, size_type num_rows, requested_schema
+    )

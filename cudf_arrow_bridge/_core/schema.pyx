@@ -9,6 +9,10 @@ from libcpp.string cimport string
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.table.table_view cimport table_view
+from pylibcudf.libcudf.types cimport size_type
+
 from cudf_arrow_bridge._core.capsules cimport schema_from_capsule, schema_to_capsule
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ARROW_FLAG_NULLABLE,
@@ -16,6 +20,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     check_same_schema,
     column_metadata,
     copy_schema,
+    make_schema,
     shared_schema,
     unique_schema,
 )
@@ -70,6 +75,65 @@ cdef class Schema:
         return Schema.wrap(move(copied))
 
 
+cdef class SchemaSpec:
+    """What an Arrow schema is made of, apart from the types of the columns.
+
+    Exports that would describe their columns alike share one spec, and with it the schema.
+
+    Parameters
+    ----------
+    fields
+        The Arrow fields of the columns, as `ColumnMetadata`; empty for a table whose fields are
+        named by position.
+    metadata
+        The schema's metadata; empty for an array.
+    labels
+        Labels that have no JSON form, so that the metadata holds only their strings. They stay with
+        the array in this process, where ``assemble_*`` takes them.
+    """
+
+    def __cinit__(self, fields not None, metadata not None, tuple labels not None=()):
+        self.fields = fields
+        self.metadata = metadata
+        self.labels = labels
+
+    cdef Schema schema_of(
+        self, vector[column_view]& columns, bint is_table, size_type num_rows, requested_schema
+    ):
+        """Return the schema of columns; it is made once unless another one is requested.
+
+        `requested_schema` is the capsule of a schema, which is not consumed, or None.
+        """
+        if requested_schema is None and self.schema is not None:
+            return self.schema
+        cdef vector[column_metadata] fields
+        for field in self.fields:
+            fields.push_back(to_column_metadata(field))
+        cdef vector[pair[string, string]] metadata = to_key_values(self.metadata)
+        cdef const ArrowSchema* c_requested = NULL
+        if requested_schema is not None:
+            c_requested = schema_from_capsule(requested_schema)
+        cdef shared_schema made
+        with nogil:
+            if is_table:
+                made = move(
+                    make_schema(table_view(columns, num_rows), fields, metadata, c_requested)
+                )
+            else:
+                made = move(make_schema(columns[0], fields[0], c_requested))
+        schema = Schema.wrap(move(made))
+        if requested_schema is None:
+            self.schema = schema
+        return schema
+
+
+cpdef object as_capsule(object schema):
+    """Return the capsule of a schema; None and capsules are returned as they are."""
+    if schema is None or not hasattr(schema, "__arrow_c_schema__"):
+        return schema
+    return schema.__arrow_c_schema__()
+
+
 def check_same(expected, found) -> None:
     """Check that arrays with the schemas in two capsules fit one stream; nullability may differ.
 
@@ -82,13 +146,6 @@ def check_same(expected, found) -> None:
     cdef ArrowSchema* other = schema_from_capsule(found)
     with nogil:
         check_same_schema(dereference(one), dereference(other), True)
-
-
-cdef const ArrowSchema* requested_from_capsule(object capsule) except? NULL:
-    """Return the requested schema in a capsule, which keeps owning it; NULL for None."""
-    if capsule is None:
-        return NULL
-    return schema_from_capsule(capsule)
 
 
 cpdef bint marks_table(object capsule) except -1:

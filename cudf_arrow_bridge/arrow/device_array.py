@@ -15,14 +15,14 @@ from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
-from .schemas import as_capsule, as_field, as_schema
+from .schemas import as_field, as_schema
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
     from .._core.export import ExportedArray
     from .._core.tensor import Tensor
 
-__all__ = ["DeviceArray", "Exporter", "check_keywords"]
+__all__ = ["DeviceArray", "Exporter"]
 
 
 class Exporter(Protocol):
@@ -68,36 +68,6 @@ class DeviceArray(DescribedArray, TensorProtocols):
         """Export the schema as an ``arrow_schema`` PyCapsule."""
         return self._arrow_schema.__arrow_c_schema__()
 
-    def __arrow_c_device_array__(
-        self, requested_schema: object | None = None, **kwargs: Any
-    ) -> tuple[object, object]:
-        """Export as a pair of PyCapsules, ``arrow_schema`` and ``arrow_device_array``.
-
-        Parameters
-        ----------
-        requested_schema
-            An ``arrow_schema`` PyCapsule of the schema that the consumer asks for, met as far as
-            possible; see `to_arrow_device`. The capsule is not consumed.
-        **kwargs
-            For keywords of later versions of the specification.
-
-        Raises
-        ------
-        NotImplementedError
-            For any keyword whose value is not None.
-        ValueError, OverflowError
-            For a requested schema that this data contradicts, or after `release`.
-
-        Notes
-        -----
-        Source: Arrow specification, "The Arrow PyCapsule Interface".
-        """
-        if kwargs:
-            check_keywords(kwargs)
-        if requested_schema is None:
-            return self.capsules()
-        return self.as_requested(requested_schema).capsules()
-
     @property
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
         """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
@@ -115,35 +85,6 @@ class DeviceArray(DescribedArray, TensorProtocols):
         exported = self.as_requested(requested_schema)
         array = exported._array.array_capsule()
         return exported.__arrow_c_schema__(), array
-
-    def as_requested(self, requested: object | None) -> DeviceArray:
-        """Return this array with the schema that a consumer asks for.
-
-        Parameters
-        ----------
-        requested
-            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; met as far
-            as possible, see `to_arrow_device`.
-
-        Returns
-        -------
-        DeviceArray
-            This array if nothing is requested, or if it is a child of what `to_host` copied; else
-            another that shares its buffers where it can.
-
-        Raises
-        ------
-        ValueError, OverflowError
-            If the data contradicts the requested schema; see `to_arrow_device`.
-        """
-        if requested is None or self._exporter is None:
-            return self
-        return self._exporter(as_capsule(requested))._described_as(self)
-
-    def _described_as(self, other: DeviceArray) -> DeviceArray:
-        """Take over the labels and the first row of an array of the same data; return this one."""
-        self._labels, self._first_row = other._labels, other._first_row
-        return self
 
     @property
     def device_type(self) -> DeviceType:
@@ -287,10 +228,3 @@ class _HostExporter:
     def of_child(self, array: ExportedArray, schema: Any) -> None:
         # Exporting a child again imports it first, which would upload it where there is a GPU.
         return None
-
-
-def check_keywords(keywords: dict[str, Any]) -> None:
-    """Refuse keywords of later versions of the specification, unless their value is None."""
-    unknown = [name for name, value in keywords.items() if value is not None]
-    if unknown:
-        raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from .._core.schema import Schema, marks_table
+from .._core.capsules import check_keywords
+from .._core.schema import Schema, as_capsule, marks_table
 from .._core.stream_export import ExportedStream
 from ..cuda.residency import DeviceType, has_gpu
-from .device_array import DeviceArray, Exporter, check_keywords
+from .device_array import DeviceArray, Exporter
 from .options import Kind
-from .schemas import as_capsule, as_field, as_schema, check_num_fields
+from .schemas import as_field, as_schema, check_num_fields
 
 if TYPE_CHECKING:
     from .._core.export import ExportedArray

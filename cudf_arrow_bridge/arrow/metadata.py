@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 import pyarrow as pa
 
-from .._core.schema import metadata_of
+from .._core.schema import SchemaSpec, metadata_of
 
 __all__ = [
     "BRIDGE_KEY",
@@ -20,6 +21,8 @@ __all__ = [
     "child_fields",
     "from_field",
     "own_metadata",
+    "spec_of_column",
+    "spec_of_table",
     "storage_type_of",
 ]
 
@@ -132,3 +135,15 @@ def storage_type_of(arrow_type: pa.DataType) -> pa.DataType:
             arrow_type = arrow_type.value_type
         else:
             return arrow_type
+
+
+@lru_cache(maxsize=16)
+def spec_of_column(types: bytes) -> SchemaSpec:
+    """Return the spec of pylibcudf columns of one type, see `types_of`: they have no names."""
+    return SchemaSpec([ColumnMetadata()], {})
+
+
+@lru_cache(maxsize=16)
+def spec_of_table(types: bytes) -> SchemaSpec:
+    """Return the spec of pylibcudf tables of these types: their fields are named by position."""
+    return SchemaSpec([], {})

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of exports and imports, as the core reads them."""
+"""What callers of exports and imports may choose, checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from .._core.export import ExportArguments
 from ..cuda import streams
 from ..cuda.streams import Stream, resolve_stream
 
 __all__ = [
-    "ExportOptions",
     "Kind",
     "TensorImportOptions",
     "Validation",
     "check_kind",
+    "export_arguments",
 ]
 
 #: What an Arrow array is: a record batch or any other array.
@@ -29,41 +30,23 @@ def check_kind(kind: Kind | None) -> Kind | None:
     return kind
 
 
-class ExportOptions(NamedTuple):
-    """Options of an export; see `to_arrow_device`.
+def export_arguments(stream: Any, compact: bool, device_type: str | None) -> ExportArguments:
+    """Check what a caller of `to_arrow_device` gave, and resolve the stream on this thread.
 
-    Attributes
-    ----------
-    stream
-        The stream that made the data.
-    compact
-        Whether no array may have an offset.
-    managed_as_cuda
-        Whether managed memory is labelled as plain CUDA memory.
+    Raises
+    ------
+    ValueError
+        If `device_type` is neither None nor ``"cuda"``.
     """
-
-    stream: Stream
-    compact: bool = False
-    managed_as_cuda: bool = False
-
-    @classmethod
-    def of(cls, stream: Any, compact: bool, device_type: str | None) -> ExportOptions:
-        """Check what a caller gave, and resolve the stream on this thread.
-
-        Raises
-        ------
-        ValueError
-            If `device_type` is neither None nor ``"cuda"``.
-        """
-        if stream is None and not compact and device_type is None and not _default_is_per_thread():
-            return _DEFAULT_EXPORT
-        if device_type not in (None, "cuda"):
-            raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
-        return cls(resolve_stream(stream), compact, device_type == "cuda")
+    if stream is None and not compact and device_type is None and not _default_is_per_thread():
+        return _USUAL
+    if device_type not in (None, "cuda"):
+        raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
+    return ExportArguments(resolve_stream(stream), compact, device_type == "cuda")
 
 
 #: What most exports ask for; making it takes a tenth of the time of a small export.
-_DEFAULT_EXPORT = ExportOptions(resolve_stream(None))
+_USUAL = ExportArguments(resolve_stream(None))
 
 
 def _default_is_per_thread() -> bool:

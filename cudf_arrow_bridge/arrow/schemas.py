@@ -9,14 +9,7 @@ import pyarrow as pa
 
 from .._core.schema import Schema, is_struct
 
-__all__ = ["as_capsule", "as_field", "as_schema", "check_num_fields", "empty"]
-
-
-def as_capsule(schema: Any) -> Any:
-    """Return the capsule of a schema; None and capsules are returned as they are."""
-    if schema is None or not hasattr(schema, "__arrow_c_schema__"):
-        return schema
-    return schema.__arrow_c_schema__()
+__all__ = ["as_field", "as_schema", "check_num_fields", "empty"]
 
 
 def as_field(schema: Any) -> pa.Field:

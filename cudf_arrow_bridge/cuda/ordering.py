@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.ordering import order_after
 from .streams import Stream, resolve_stream
+
+if TYPE_CHECKING:
+    from .._core import protocols
 
 __all__ = ["ImportStreams", "ordered"]
 
@@ -70,7 +73,7 @@ class ImportStreams:
 
 
 @contextmanager
-def ordered(stream: Stream, made_on: int) -> Iterator[None]:
+def ordered(stream: protocols.Stream, made_on: int) -> Iterator[None]:
     """Order a stream after the one that made data, and that one, at the end, after the stream.
 
     So the stream sees the data, which is freed on the other one after its use.

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from .._core.export import ExportArguments, InputExporter
 from ..arrow.device_array import DeviceArray
-from ..arrow.export_input import ExportInput, export
-from ..arrow.options import ExportOptions, Kind
+from ..arrow.options import Kind
 from ..arrow.sources import open_array
 from .inputs import export_input_of, export_input_of_source
 
@@ -19,7 +19,10 @@ __all__ = ["ArrayExporter", "export_object", "passes_on"]
 
 
 def export_object(
-    obj: Any, preserve_index: bool | None, options: ExportOptions, requested_schema: object | None
+    obj: Any,
+    preserve_index: bool | None,
+    arguments: ExportArguments,
+    requested_schema: object | None,
 ) -> DeviceArray:
     """Export any object that holds cuDF data; see `to_arrow_device`.
 
@@ -29,37 +32,34 @@ def export_object(
         The object.
     preserve_index
         Whether the index of a frame or series becomes columns.
-    options
+    arguments
         The stream, and what the array may look like.
     requested_schema
         The capsule of the schema that a consumer asks for, or None.
     """
     is_array = isinstance(obj, DeviceArray)
-    if is_array and passes_on(obj, options):
+    if is_array and passes_on(obj, arguments):
         return obj.as_requested(requested_schema)
-    export_input = export_input_of(obj, preserve_index, options.stream)
-    exporter = _ObjectExporter(export_input, options)
-    exported = export(export_input, options, requested_schema, exporter)
-    return exported._described_as(obj) if is_array else exported
+    export_input = export_input_of(obj, preserve_index, arguments.stream)
+    exported = ObjectExporter(export_input, arguments).export(requested_schema, DeviceArray)
+    return exported.described_as(obj) if is_array else exported
 
 
-def passes_on(obj: Any, options: ExportOptions) -> TypeGuard[DeviceArray]:
-    """Say whether an object is an array already, of which the options ask nothing more."""
-    return isinstance(obj, DeviceArray) and not (options.compact or options.managed_as_cuda)
+def passes_on(obj: Any, arguments: ExportArguments) -> TypeGuard[DeviceArray]:
+    """Say whether an object is an array already, of which the arguments ask nothing more."""
+    return isinstance(obj, DeviceArray) and not (arguments.compact or arguments.managed_as_cuda)
 
 
-@dataclass(slots=True)
-class _ObjectExporter:
+class ObjectExporter(InputExporter):
     """The exporter of the array made from an object; see `Exporter`."""
 
-    export_input: ExportInput
-    options: ExportOptions
+    __slots__ = ()
 
     def __call__(self, requested_schema: object | None) -> DeviceArray:
-        return export(self.export_input, self.options, requested_schema, self)
+        return self.export(requested_schema, DeviceArray)
 
     def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
-        return ArrayExporter(self.options, array, schema, "column")
+        return ArrayExporter(self.arguments, array, schema, "column")
 
 
 @dataclass(slots=True)
@@ -68,13 +68,13 @@ class ArrayExporter:
 
     Attributes
     ----------
-    options
-        The options of the export.
+    arguments
+        The stream, and what the array may look like.
     array, schema, kind
         The array, an object with ``__arrow_c_schema__``, and what they are.
     """
 
-    options: ExportOptions
+    arguments: ExportArguments
     array: ExportedArray
     schema: Any
     kind: Kind
@@ -84,9 +84,9 @@ class ArrayExporter:
 
     def __call__(self, requested_schema: object | None) -> DeviceArray:
         """Export with the schema in a capsule; see `Exporter`."""
-        export_input = export_input_of_source(open_array(self), self.options.stream, self.kind)
-        return _ObjectExporter(export_input, self.options)(requested_schema)
+        export_input = export_input_of_source(open_array(self), self.arguments.stream, self.kind)
+        return ObjectExporter(export_input, self.arguments)(requested_schema)
 
     def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
         """Return the exporter of a child; see `Exporter`."""
-        return ArrayExporter(self.options, array, schema, "column")
+        return ArrayExporter(self.arguments, array, schema, "column")

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
 from .._core.columns import types_of
+from .._core.export import ExportInput, pylibcudf_input
 from .._core.import_ import ImportArguments
-from ..arrow.export_input import ExportInput, SchemaSpec, column_input
-from ..arrow.metadata import from_field
+from .._core.schema import SchemaSpec
+from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import SourceArray, are_same, open_array
-from ..cuda.streams import Stream
+
+if TYPE_CHECKING:
+    from .._core.protocols import Stream
 
 __all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
 
@@ -34,12 +37,9 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
     stream
         The stream on which arrays are imported, and columns are made of range indexes.
     """
-    if isinstance(obj, plc.Column):
-        return column_input(obj)
-    if isinstance(obj, plc.Table):
-        columns = obj.columns()
-        spec = _spec_by_position(types_of(columns))
-        return ExportInput("table", columns, obj.num_rows(), spec)
+    export_input: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
+    if export_input is not None:
+        return export_input
     if is_cudf(obj):
         return _disassemble()(obj, preserve_index, stream)
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
@@ -58,12 +58,6 @@ def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
     from ..frames.disassemble import disassemble
 
     return disassemble
-
-
-@lru_cache(maxsize=16)
-def _spec_by_position(types: bytes) -> SchemaSpec:
-    """Return the spec of tables with these column types, whose fields are named by position."""
-    return SchemaSpec([], {})
 
 
 def export_input_of_source(

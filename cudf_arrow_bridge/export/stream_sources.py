@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
@@ -14,8 +14,11 @@ from ..arrow.source_streams import SourceStream, has_stream_protocol, open_strea
 from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
 from ..cuda.residency import has_gpu
-from ..cuda.streams import CUDF_HANDLE, Stream, cudf_handle_of_all_threads
+from ..cuda.streams import CUDF_HANDLE, cudf_handle_of_all_threads
 from .inputs import is_cudf
+
+if TYPE_CHECKING:
+    from .._core.protocols import Stream
 
 __all__ = ["exportable_objects"]
 

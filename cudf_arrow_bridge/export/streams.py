@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from .._core.export import BatchSource, export_slices, single_batch
+from .._core.export import BatchSource, ExportArguments, export_slices, single_batch
 from .._core.schema import Schema
 from .._core.stream_export import StreamState
-from ..arrow.options import ExportOptions
 from ..arrow.sources import first_row_of
 from .exporter import passes_on
 from .inputs import export_input_of
@@ -27,7 +26,7 @@ class StreamExporter:
 
     Attributes
     ----------
-    options
+    arguments
         The stream, and what the arrays may look like.
     state
         What the consumer asks for, and what it is told beside the batches.
@@ -37,7 +36,7 @@ class StreamExporter:
         Whether the index of a frame or series becomes columns.
     """
 
-    options: ExportOptions
+    arguments: ExportArguments
     state: StreamState
     max_rows: int | None
     preserve_index: bool | None
@@ -54,15 +53,15 @@ class StreamExporter:
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
         self.state.first_row = first_row_of(obj)
-        if passes_on(obj, self.options) and (self.max_rows is None or len(obj) <= self.max_rows):
+        if passes_on(obj, self.arguments) and (self.max_rows is None or len(obj) <= self.max_rows):
             obj = self._as_requested(obj.as_requested)
             schema = Schema.copy_of(obj.__arrow_c_schema__())
             self.state.stream = obj._array.stream
             return single_batch(schema, obj._array), obj._labels
-        self.state.stream = self.options.stream
-        export_input = export_input_of(obj, self.preserve_index, self.options.stream)
+        self.state.stream = self.arguments.stream
+        export_input = export_input_of(obj, self.preserve_index, self.arguments.stream)
         max_rows = self.max_rows or max(export_input.num_rows, 1)
-        make_slices = partial(export_slices, export_input, max_rows, self.options)
+        make_slices = partial(export_slices, export_input, max_rows, self.arguments)
         return self._as_requested(make_slices), export_input.schema_spec.labels
 
     def _as_requested(self, export: Callable[[object | None], Exported]) -> Exported:

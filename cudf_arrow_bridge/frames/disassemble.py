@@ -13,8 +13,9 @@ import pandas as pd
 import pylibcudf as plc
 
 from .._core.columns import rebuild_all
+from .._core.export import ExportInput
+from .._core.schema import SchemaSpec
 from .._core.shared_columns import BufferSharer, share_columns
-from ..arrow.export_input import ExportInput, SchemaSpec
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata

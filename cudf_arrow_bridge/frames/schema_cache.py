@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import cudf
 import pandas as pd
 
+from .._core.schema import SchemaSpec
 from ..arrow.bounded_cache import BoundedCache
-from ..arrow.export_input import SchemaSpec
 from .cudf_private import ColumnBase
 from .layout import ObjectType
 

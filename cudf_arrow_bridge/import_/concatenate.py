@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pylibcudf as plc
 
+from .._core.export import ExportArguments, export_array, pylibcudf_input
 from .._core.import_ import ArrayImporter
-from ..arrow.export_input import column_input, export
-from ..arrow.options import ExportOptions, Kind
+from ..arrow.device_array import DeviceArray
+from ..arrow.metadata import spec_of_column, spec_of_table
+from ..arrow.options import Kind
 from ..arrow.schemas import empty
 from ..arrow.sources import open_array
 from ..cuda.residency import ComputeLocation, has_gpu
@@ -58,8 +60,9 @@ def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> pl
 
 
 def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
-    options = ExportOptions(importer.streams.computing)
-    arrays = [pa.array(export(column_input(column), options)) for column in columns]
+    arguments = ExportArguments(importer.streams.computing)
+    inputs = [pylibcudf_input(column, spec_of_column, spec_of_table) for column in columns]
+    arrays = [pa.array(export_array(one, arguments, None, None, DeviceArray)) for one in inputs]
     try:
         array = pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:

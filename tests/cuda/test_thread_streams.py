@@ -13,8 +13,6 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.import_ import ArrayImporter, ImportArguments
-from cudf_arrow_bridge.arrow import export_input
-from cudf_arrow_bridge.arrow.options import ExportOptions
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
     LEGACY_HANDLE,
@@ -25,6 +23,7 @@ from cudf_arrow_bridge.cuda.streams import (
 )
 from cudf_arrow_bridge.export import stream_sources
 from cudf_arrow_bridge.export import streams as export_streams
+from cudf_arrow_bridge.export.exporter import ObjectExporter
 from testing.peers.streams import Delayed
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
@@ -89,18 +88,17 @@ def used(monkeypatch):
     """The handles of the streams that arrays are exported on."""
     handles = []
 
-    def note(module, name):
-        original = getattr(module, name)
+    def note(where, name, arguments_of):
+        original = getattr(where, name)
 
-        def noting(*arguments):
-            (options,) = (one for one in arguments if isinstance(one, ExportOptions))
-            handles.append(options.stream.handle)
-            return original(*arguments)
+        def noting(*args):
+            handles.append(arguments_of(*args).handle)
+            return original(*args)
 
-        monkeypatch.setattr(module, name, noting)
+        monkeypatch.setattr(where, name, noting)
 
-    note(export_input, "export_array")
-    note(export_streams, "export_slices")
+    note(ObjectExporter, "export", lambda exporter, *_: exporter.arguments)
+    note(export_streams, "export_slices", lambda _input, _rows, arguments, _schema: arguments)
     return handles
 
 

@@ -193,7 +193,7 @@ def test_preserve_index(name, preserve):
 def test_rows_without_columns(count):
     source = frame([], pd.Index([], dtype="str", name="n"), cudf.RangeIndex(5, 5 + count))
     export_input = disassemble(source)
-    assert (export_input.num_rows, export_input.columns) == (count, [])
+    assert (export_input.num_rows, export_input.columns) == (count, ())
     assert_same_object(again(source), source)
     only_index = frame([], pd.RangeIndex(0), index(STRINGS, "i"))
     assert_same_object(again(only_index), only_index)

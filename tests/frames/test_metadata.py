@@ -87,9 +87,9 @@ def test_a_retyped_column_gets_the_dtype_of_its_type():
     export_input = disassemble(source())
     schema = schema_of(export_input)
     schema = schema.set(1, pa.field("2.5", pa.float64())).set(2, pa.field("('t', '0')", pa.int8()))
-    export_input.columns[1] = to_plc(pa.array([1.5, None, 2.5]))
-    export_input.columns[2] = to_plc(pa.array([1, None, 3], pa.int8()))
-    found = assemble_frame(export_input.columns, schema, 3)
+    columns = list(export_input.columns)
+    columns[1:3] = to_plc(pa.array([1.5, None, 2.5])), to_plc(pa.array([1, None, 3], pa.int8()))
+    found = assemble_frame(columns, schema, 3)
     assert [str(d) for d in found.dtypes] == ["int64", "float64", "int8"]
     assert found.columns.tolist() == [1, 2.5, ("t", 0)]
 

@@ -71,7 +71,7 @@ def test_instructions_stay_near_the_floor(instructions, job):
 #: pyarrow takes for the same batch, and frames, as multiples of cuDF's `to_pylibcudf` and
 #: `from_pylibcudf`. A third above what they are.
 MOST_IN_PYTHON = {
-    "table export": {"allocations": (3.8, 8.2), "instructions": (1.9, 1.25)},
+    "table export": {"allocations": (3.8, 8.2), "instructions": (1.5, 1.25)},
     "table import": {"allocations": (0.45, 0.35), "instructions": (0.88, 0.53)},
     "frame export": {"allocations": (2.6, 1.75), "instructions": (0.91, 0.55)},
     "frame import": {"allocations": (0.4, 0.4), "instructions": (0.43, 0.41)},
@@ -79,7 +79,7 @@ MOST_IN_PYTHON = {
 
 #: Calls of functions by Python's: of 10 columns at most, and of each further one.
 CALLS = {
-    "table export": (17, 0),
+    "table export": (8, 0),
     "table import": (14, 0),
     "frame export": (104, 0),
     "frame import": (460, 41),
