@@ -113,6 +113,34 @@ bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte con
 
 namespace {
 
+/// The data buffer that all views refer to unless there are several, looked up once. What is
+/// written for each row could alias the rows' own description of it.
+class first_data {
+ public:
+  explicit first_data(view_rows const& rows)
+  {
+    if (rows.data.empty() || rows.data.front() == nullptr) { return; }
+    bytes_ = static_cast<std::byte const*>(rows.data.front());
+    size_  = load<std::int64_t>(rows.data_sizes, 0);
+  }
+
+  /// @param ref View of more bytes than are inlined
+  /// @return Whether they are in this buffer
+  template <typename Ref>
+  [[nodiscard]] bool has(Ref const& ref) const
+  {
+    return ref.buffer_index == 0 && ref.offset >= 0 && std::int64_t{ref.offset} + ref.size <= size_;
+  }
+
+  template <typename Ref>
+  [[nodiscard]] std::byte const* at(Ref const& ref) const
+  { return bytes_ + ref.offset; }
+
+ private:
+  std::byte const* bytes_{nullptr};
+  std::int64_t size_{-1};
+};
+
 struct view_offsets {
   std::unique_ptr<cudf::column> offsets;
   std::int64_t total;
@@ -129,13 +157,16 @@ view_offsets offsets_of_views(view_rows const& rows,
   auto* out        = static_cast<Offset*>(buffer.data());
   auto total       = std::int64_t{0};
   auto const mask  = rows.mask;
+  auto const first = first_data{rows};
   auto const* view = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
   *out++           = 0;
   for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
     if (!is_null(mask, row)) {
-      auto const size = load<std::int32_t>(view, 0);
-      if (size < 0 || size > inlined_bytes) { (void)bytes_of_view(rows, row, path); }
-      total += size;
+      auto const ref = load<ArrowBinaryView>(view, 0).ref;
+      if (ref.size > inlined_bytes ? !first.has(ref) : ref.size < 0) {
+        (void)bytes_of_view(rows, row, path);
+      }
+      total += ref.size;
     }
     *out++ = static_cast<Offset>(total);
   }
@@ -147,18 +178,21 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 {
   constexpr auto block = 16;
   auto const mask      = rows.mask;
+  auto const first     = first_data{rows};
   auto const* view     = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
   for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
     if (is_null(mask, row)) { continue; }
-    auto const size     = load<std::int32_t>(view, 0);
+    auto const ref      = load<ArrowBinaryView>(view, 0).ref;
+    auto const size     = ref.size;
     auto const* inlined = view + offsetof(ArrowBinaryView, inlined.data);
     // Copying a constant size takes a fraction of the time. What is too much of an inlined string
     // is overwritten by the next one; two blocks of 16 bytes overlap.
     if (size <= inlined_bytes && end - out >= inlined_bytes) {
       std::memcpy(out, inlined, inlined_bytes);
     } else {
-      auto const* bytes =
-        size <= inlined_bytes ? inlined : find_bytes(rows, load<ArrowBinaryView>(view, 0).ref);
+      auto const* bytes = size <= inlined_bytes ? inlined
+                          : first.has(ref)      ? first.at(ref)
+                                                : find_bytes(rows, ref);
       if (size >= block && size <= 2 * block) {
         std::memcpy(out, bytes, block);
         std::memcpy(out + size - block, bytes + size - block, block);
