@@ -2,6 +2,7 @@
 #include "schema/schema_structs.hpp"
 
 #include "base/nanoarrow_errors.hpp"
+#include "base/struct_memory.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 
@@ -56,6 +57,12 @@ void add_dictionary(ArrowSchema& schema)
 }
 
 void copy_struct(ArrowSchema const& source, ArrowSchema& target)
-{ check(ArrowSchemaDeepCopy(&source, &target)); }
+{
+  // Of a field: its struct, the pointer to it, a format and a name.
+  constexpr auto bytes_of_field = std::size_t{180};
+  auto const num_fields         = static_cast<std::size_t>(source.n_children) + 1;
+  auto const together           = joint_struct_memory{num_fields * bytes_of_field};
+  check(ArrowSchemaDeepCopy(&source, &target));
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/struct_memory.hpp"
 #include "testing/consumer.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -25,30 +26,26 @@ bool must_fail(std::int64_t size)
 
 }  // namespace
 
-// nanoarrow's allocation functions, under libcudf's names, wrapped with the linker's `--wrap`.
+// These take the place of those in base/struct_memory.cpp.
 extern "C" {
-void* __real_cudfArrowMalloc(std::int64_t size);
-void* __real_cudfArrowRealloc(void* memory, std::int64_t size);
-void __real_cudfArrowFree(void* memory);
-
 void* __wrap_cudfArrowMalloc(std::int64_t size)
 {
   if (must_fail(size)) { return nullptr; }
   ++num_live;
   ++num_made;
-  return __real_cudfArrowMalloc(size);
+  return cudf_arrow_bridge::detail::allocate_struct(size);
 }
 
 void* __wrap_cudfArrowRealloc(void* memory, std::int64_t size)
 {
   if (memory == nullptr) { ++num_live; }
-  return __real_cudfArrowRealloc(memory, size);
+  return cudf_arrow_bridge::detail::reallocate_struct(memory, size);
 }
 
 void __wrap_cudfArrowFree(void* memory)
 {
   if (memory != nullptr) { --num_live; }
-  __real_cudfArrowFree(memory);
+  cudf_arrow_bridge::detail::free_struct(memory);
 }
 }
 
