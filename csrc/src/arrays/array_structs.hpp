@@ -13,8 +13,8 @@ namespace cudf_arrow_bridge::detail {
 /**
  * @brief Builds C structs with nanoarrow for a node of a tree and all its descendants.
  *
- * Each array holds one share of the tree, so a consumer may move children out and release all of
- * them in any order and from any thread.
+ * Each array keeps the tree alive, so a consumer may move children out and release all of them in
+ * any order and from any thread.
  *
  * @throws std::bad_alloc if memory runs out; releasing `root` then frees all that was built
  *

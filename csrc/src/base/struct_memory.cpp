@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/struct_memory.hpp"
 
+#include <nanoarrow/nanoarrow.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -10,6 +12,7 @@
 #include <memory_resource>
 #include <new>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -20,6 +23,34 @@
 #endif
 
 namespace cudf_arrow_bridge::detail {
+
+namespace {
+
+/// What stands before each piece.
+struct alignas(std::max_align_t) piece {
+  struct_arena* arena;  ///< null: on its own
+  std::size_t size;     ///< bytes that follow
+};
+
+/// Blocks by malloc, as nanoarrow would have it. It leaves some allocations unchecked, of which
+/// malloc fails none in practice; `operator new` may have been replaced by one that does.
+class malloc_resource final : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t size, std::size_t) override
+  {
+    auto* block = std::malloc(size);
+    if (block == nullptr) { throw std::bad_alloc{}; }
+    return block;
+  }
+
+  void do_deallocate(void* block, std::size_t, std::size_t) override { std::free(block); }
+
+  [[nodiscard]] bool do_is_equal(memory_resource const& other) const noexcept override
+  { return this == &other; }
+};
+
+malloc_resource blocks;
+
+}  // namespace
 
 /// Pieces of memory that are freed together.
 struct struct_arena {
@@ -32,7 +63,7 @@ struct struct_arena {
   std::atomic<std::int64_t> num_live{open};
 
   struct_arena(std::span<std::byte> block, std::shared_ptr<void const>&& kept)
-    : memory{block.data(), block.size()}, owner{std::move(kept)}
+    : memory{block.data(), block.size(), &blocks}, owner{std::move(kept)}
   {
   }
 
@@ -53,26 +84,27 @@ struct struct_arena {
 
 namespace {
 
-/// What stands before each piece.
-struct alignas(std::max_align_t) piece {
-  struct_arena* arena;  ///< null: by malloc
-  std::size_t size;     ///< bytes that follow
-};
+/// Larger ones, such as long metadata, are by malloc: they would only make the next block larger.
+constexpr auto largest_in_row = std::size_t{4096};
 
-/// Others, such as long metadata, would only make the arena's next block larger.
-constexpr auto largest_in_arena = std::size_t{4096};
-
-/// Larger ones follow where that is not enough.
-constexpr auto largest_first_block = std::size_t{32'768};
+/// More blocks, ever larger, follow where that is not enough.
+constexpr auto largest_first_block = std::size_t{1'048'576};
 
 constinit thread_local struct_arena* arena_here = nullptr;
 
-void* add_piece(struct_arena& arena, std::size_t size)
+bool is_in_row(struct_arena const* arena, std::size_t size)
+{ return arena != nullptr && size <= largest_in_row; }
+
+void* place_of_piece(struct_arena* arena, std::size_t size) noexcept
 {
-  auto* memory = arena.memory.allocate(sizeof(piece) + size, alignof(piece));
-  ASAN_UNPOISON_MEMORY_REGION(memory, sizeof(piece) + size);
-  ++arena.num_made;
-  return memory;
+  if (!is_in_row(arena, size)) { return std::malloc(sizeof(piece) + size); }
+  try {
+    auto* place = arena->memory.allocate(sizeof(piece) + size, alignof(piece));
+    ASAN_UNPOISON_MEMORY_REGION(place, sizeof(piece) + size);
+    return place;
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
 }
 
 piece* piece_of(void* memory) { return static_cast<piece*>(memory) - 1; }
@@ -93,19 +125,12 @@ joint_struct_memory::~joint_struct_memory()
 
 void* allocate_struct(std::int64_t size) noexcept
 {
+  auto* arena      = arena_here;
   auto const bytes = static_cast<std::size_t>(size);
-  auto* arena      = bytes <= largest_in_arena ? arena_here : nullptr;
-  auto* memory     = static_cast<void*>(nullptr);
-  if (arena == nullptr) {
-    memory = std::malloc(sizeof(piece) + bytes);
-  } else {
-    try {
-      memory = add_piece(*arena, bytes);
-    } catch (std::bad_alloc const&) {
-      return nullptr;
-    }
-  }
-  return memory == nullptr ? nullptr : new (memory) piece{arena, bytes} + 1;
+  auto* place      = place_of_piece(arena, bytes);
+  if (place == nullptr) { return nullptr; }
+  if (arena != nullptr) { ++arena->num_made; }
+  return new (place) piece{arena, bytes} + 1;
 }
 
 void* reallocate_struct(void* memory, std::int64_t size) noexcept
@@ -120,17 +145,24 @@ void* reallocate_struct(void* memory, std::int64_t size) noexcept
 void free_struct(void* memory) noexcept
 {
   if (memory == nullptr) { return; }
-  auto* freed = piece_of(memory);
-  if (freed->arena == nullptr) {
-    std::free(freed);
+  auto* place              = piece_of(memory);
+  auto const [arena, size] = *place;
+  if (is_in_row(arena, size)) {
+    ASAN_POISON_MEMORY_REGION(place, sizeof(piece) + size);
   } else {
-    auto* arena = freed->arena;
-    ASAN_POISON_MEMORY_REGION(freed, sizeof(piece) + freed->size);
-    arena->drop(1);
+    std::free(place);
   }
+  if (arena != nullptr) { arena->drop(1); }
 }
 
 }  // namespace cudf_arrow_bridge::detail
+
+// What the linker is told to wrap (csrc/CMakeLists.txt) are the names that nanoarrow has here.
+#define NAME_OF(symbol) TEXT_OF(symbol)
+#define TEXT_OF(symbol) #symbol
+static_assert(std::string_view{NAME_OF(ArrowMalloc)} == "cudfArrowMalloc");
+static_assert(std::string_view{NAME_OF(ArrowRealloc)} == "cudfArrowRealloc");
+static_assert(std::string_view{NAME_OF(ArrowFree)} == "cudfArrowFree");
 
 // Weak, so that tests can come between.
 extern "C" {

@@ -7,6 +7,7 @@
 #include <cudf/utilities/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -118,6 +119,20 @@ rmm::device_buffer cast_timestamps(cudf::column_view const& column,
   });
 }
 
+/// The least and the greatest of some values; the other way round if there are none.
+template <typename T>
+struct extremes {
+  T least{max_of<T>};
+  T greatest{static_cast<T>(~max_of<T>)};
+
+  void add(T value) { add({value, value}); }
+  void add(extremes const& other)
+  {
+    least    = std::min(least, other.least);
+    greatest = std::max(greatest, other.greatest);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
@@ -136,12 +151,26 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 value_range range_of(cudf::column_view const& column)
 {
   return with_storage(column.type(), [&](auto stored) {
-    auto least    = max_of<decltype(stored)>;
-    auto greatest = static_cast<decltype(stored)>(~least);
-    visit_valid<decltype(stored)>(column, [&](auto value) {
-      least    = std::min(least, value);
-      greatest = std::max(greatest, value);
-    });
+    using value_type = decltype(stored);
+    // One pair alone would wait for itself at every value.
+    auto lanes = std::array<extremes<value_type>, 4>{};
+    if (column.null_count() == 0) {
+      auto const* values = column.head<value_type>() + column.offset();
+      auto const count   = static_cast<std::size_t>(column.size());
+      auto const whole   = count - count % lanes.size();
+      for (std::size_t i = 0; i < whole; i += lanes.size()) {
+        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+          lanes[lane].add(load<value_type>(values, static_cast<std::int64_t>(i + lane)));
+        }
+      }
+      for (auto i = whole; i < count; ++i) {
+        lanes.front().add(load<value_type>(values, static_cast<std::int64_t>(i)));
+      }
+    } else {
+      visit_valid<value_type>(column, [&](auto value) { lanes.front().add(value); });
+    }
+    for (auto const& lane : lanes) { lanes.front().add(lane); }
+    auto const [least, greatest] = lanes.front();
     return least > greatest ? value_range{false, 0, 0} : value_range{true, least, greatest};
   });
 }
