@@ -71,9 +71,9 @@ def test_instructions_stay_near_the_floor(instructions, job):
 #: pyarrow takes for the same batch, and frames, as multiples of cuDF's `to_pylibcudf` and
 #: `from_pylibcudf`. A third above what they are.
 MOST_IN_PYTHON = {
-    "table export": {"allocations": (3.8, 8.2), "instructions": (1.5, 1.25)},
+    "table export": {"allocations": (0.8, 0.2), "instructions": (1.3, 0.85)},
     "table import": {"allocations": (0.45, 0.35), "instructions": (0.88, 0.53)},
-    "frame export": {"allocations": (2.6, 1.75), "instructions": (0.91, 0.55)},
+    "frame export": {"allocations": (1.35, 0.5), "instructions": (0.85, 0.42)},
     "frame import": {"allocations": (0.4, 0.4), "instructions": (0.43, 0.41)},
 }
 

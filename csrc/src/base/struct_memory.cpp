@@ -165,6 +165,7 @@ static_assert(std::string_view{NAME_OF(ArrowRealloc)} == "cudfArrowRealloc");
 static_assert(std::string_view{NAME_OF(ArrowFree)} == "cudfArrowFree");
 
 // Weak, so that tests can come between.
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names.
 extern "C" {
 [[gnu::weak]] void* __wrap_cudfArrowMalloc(std::int64_t size)
 { return cudf_arrow_bridge::detail::allocate_struct(size); }
@@ -175,3 +176,4 @@ extern "C" {
 [[gnu::weak]] void __wrap_cudfArrowFree(void* memory)
 { cudf_arrow_bridge::detail::free_struct(memory); }
 }
+// NOLINTEND(bugprone-reserved-identifier)
