@@ -88,7 +88,7 @@ namespace {
 constexpr auto largest_in_row = std::size_t{4096};
 
 /// More blocks, ever larger, follow where that is not enough.
-constexpr auto largest_first_block = std::size_t{1'048'576};
+constexpr auto largest_first_block = std::size_t{65'536};
 
 constinit thread_local struct_arena* arena_here = nullptr;
 
