@@ -123,6 +123,6 @@ def test_the_sentence_on_conversions_is_what_was_measured():
     near = sum(ratio <= 1.1 for ratio in ratios)
     sentence = f"Of {len(ratios)} of them, {near} take 1.1 times what the better of the two takes"
     assert sentence in " ".join(section("## Speed").split())
-    [missed] = re.findall(r"^- \*Two conversions\.\*.*?(?=\n\n)", README, re.M | re.S)
-    assert {"1.52", "1.55"} == {f"{ratio:.2f}" for ratio in ratios if ratio > 1.5}
-    assert all(f"in {ratio} times" in " ".join(missed.split()) for ratio in ("1.52", "1.55"))
+    [missed] = re.findall(r"^- \*One conversion, in some.*?(?=\n\n)", README, re.M | re.S)
+    assert [f"{ratio:.2f}" for ratio in ratios if ratio > 1.5] == ["2.03"]
+    assert "in 2.03 times" in " ".join(missed.split())
