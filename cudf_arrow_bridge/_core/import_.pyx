@@ -22,7 +22,7 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_from_capsule,
 )
 from cudf_arrow_bridge._core.columns cimport Span
-from cudf_arrow_bridge._core.export cimport DescribedArray
+from cudf_arrow_bridge._core.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of

@@ -18,7 +18,8 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     unique_array_stream,
     unique_device_array_stream,
 )
-from cudf_arrow_bridge._core.export cimport BatchSource, ExportedArray
+from cudf_arrow_bridge._core.export cimport BatchSource
+from cudf_arrow_bridge._core.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport enter_interpreter, leave_interpreter, share_object
 from cudf_arrow_bridge._core.schema cimport Schema
 

@@ -13,7 +13,7 @@ from ..cuda.streams import resolve_stream
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
-    from .._core.export import ExportedArray
+    from .._core.exported_array import ExportedArray
     from .._core.tensor import Tensor
 
 __all__ = ["BufferInfo", "BufferTensor", "walk_buffers"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from .._core.export import DescribedArray
+from .._core.exported_array import DescribedArray
 from .._core.tensor import tensor_of
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
@@ -19,7 +19,7 @@ from .schemas import as_field, as_schema
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
-    from .._core.export import ExportedArray
+    from .._core.exported_array import ExportedArray
     from .._core.tensor import Tensor
 
 __all__ = ["DeviceArray", "Exporter"]

@@ -17,7 +17,7 @@ from .options import Kind
 from .schemas import as_field, as_schema, check_num_fields
 
 if TYPE_CHECKING:
-    from .._core.export import ExportedArray
+    from .._core.exported_array import ExportedArray
 
 __all__ = ["DeviceArrayStream"]
 

@@ -13,7 +13,7 @@ from ..cuda.streams import stream_handle
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from .._core.export import ExportedArray
+    from .._core.exported_array import ExportedArray
     from .._core.protocols import Stream
     from .._core.tensor import Tensor
 

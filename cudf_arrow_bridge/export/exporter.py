@@ -13,9 +13,9 @@ from ..arrow.sources import open_array
 from .inputs import export_input_of, export_input_of_source
 
 if TYPE_CHECKING:
-    from .._core.export import ExportedArray
+    from .._core.exported_array import ExportedArray
 
-__all__ = ["ArrayExporter", "export_object", "passes_on"]
+__all__ = ["ArrayExporter", "ObjectExporter", "export_object", "passes_on"]
 
 
 def export_object(
@@ -42,7 +42,7 @@ def export_object(
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments.stream)
     exported = ObjectExporter(export_input, arguments).export(requested_schema, DeviceArray)
-    return exported.described_as(obj) if is_array else exported
+    return exported._described_as(obj) if is_array else exported
 
 
 def passes_on(obj: Any, arguments: ExportArguments) -> TypeGuard[DeviceArray]:
@@ -56,9 +56,11 @@ class ObjectExporter(InputExporter):
     __slots__ = ()
 
     def __call__(self, requested_schema: object | None) -> DeviceArray:
+        """Export with the schema in a capsule; see `Exporter`."""
         return self.export(requested_schema, DeviceArray)
 
     def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
+        """Return the exporter of a child; see `Exporter`."""
         return ArrayExporter(self.arguments, array, schema, "column")
 
 

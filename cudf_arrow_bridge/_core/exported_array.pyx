@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that were exported: `cudf_arrow_bridge::device_array` for Python, and as capsules."""
+
+from libc.stdint cimport uintptr_t
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport (
+    array_to_capsule,
+    check_keywords,
+    device_array_to_capsule,
+    schema_to_capsule,
+)
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    shared_schema,
+    unique_device_array,
+    unique_schema,
+)
+from cudf_arrow_bridge._core.ordering cimport stream_of
+from cudf_arrow_bridge._core.schema cimport Schema, as_capsule
+
+
+cdef class ExportedArray:
+    """An exported array or a child of one: `cudf_arrow_bridge::device_array` for Python.
+
+    The handle is changed only with the GIL. What runs without it takes a copy: another thread may
+    release this object meanwhile.
+    """
+
+    @staticmethod
+    cdef ExportedArray wrap(core.device_array array, object stream):
+        cdef ExportedArray self = ExportedArray.__new__(ExportedArray)
+        self.array = array
+        self.stream = stream
+        return self
+
+    def share(self):
+        """Make one more handle, which outlives `release` of this one."""
+        return ExportedArray.wrap(self.array, self.stream)
+
+    def device_array_capsule(self):
+        """Make a new `ArrowDeviceArray` over this array, in a capsule."""
+        cdef core.device_array handle = self.array
+        cdef unique_device_array array
+        with nogil:
+            array = move(handle.to_arrow())
+        return device_array_to_capsule(array)
+
+    def array_capsule(self):
+        """Make a new `ArrowArray` over this array, in a capsule; for memory that the CPU can read.
+
+        It has no event that its consumer could wait for, so this waits for the data.
+        """
+        cdef core.device_array handle = self.array
+        cdef unique_device_array array
+        with nogil:
+            handle.wait()
+            array = move(handle.to_arrow())
+        return array_to_capsule(array)
+
+    def to_host(self, stream):
+        """Copy the array and its children to host memory, and wait for that."""
+        cdef stream_ref c_stream = stream_of(stream)
+        cdef core.device_array handle = self.array
+        cdef core.device_array array
+        with nogil:
+            array = handle.to_host(c_stream)
+        return ExportedArray.wrap(array, None)
+
+    def release(self) -> None:
+        """Drop this handle's share of the array."""
+        cdef core.device_array array = self.array
+        self.array.reset()
+        with nogil:
+            array.reset()
+
+    @property
+    def is_released(self) -> bool:
+        return self.array.is_released()
+
+    @property
+    def device_type(self) -> int:
+        return self.array.location().device_type
+
+    @property
+    def device_id(self) -> int:
+        return self.array.location().device_id
+
+    @property
+    def length(self) -> int:
+        return self.array.length()
+
+    @property
+    def null_count(self) -> int:
+        return self.array.null_count()
+
+    @property
+    def offset(self) -> int:
+        return self.array.offset()
+
+    @property
+    def children(self) -> list:
+        return [
+            ExportedArray.wrap(self.array.child(i), self.stream)
+            for i in range(self.array.num_children())
+        ]
+
+    @property
+    def dictionary(self):
+        if not self.array.has_dictionary():
+            return None
+        return ExportedArray.wrap(self.array.dictionary(), self.stream)
+
+    def buffers(self) -> list:
+        """List name, address, size in bytes and whether zero-copy, for each buffer."""
+        cdef core.device_array handle = self.array
+        cdef vector[core.buffer_info] infos
+        with nogil:
+            infos = handle.buffers()
+        return [
+            (
+                info.name.data()[:info.name.size()].decode(),
+                <uintptr_t>info.address,
+                info.size,
+                info.zero_copy,
+            )
+            for info in infos
+        ]
+
+
+cdef class DescribedArray:
+    """What a `DeviceArray` consists of; see there for the parameters."""
+
+    def __init__(
+        self,
+        ExportedArray array not None,
+        arrow_schema,
+        str kind not None,
+        tuple labels not None=(),
+        first_row=None,
+        exporter=None,
+    ):
+        self._exporter = exporter
+        self._array = array
+        self._arrow_schema = arrow_schema
+        self._kind = kind
+        self._labels = labels
+        self._first_row = first_row
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs) -> tuple:
+        """Export as a pair of PyCapsules, ``arrow_schema`` and ``arrow_device_array``.
+
+        Parameters
+        ----------
+        requested_schema
+            An ``arrow_schema`` PyCapsule of the schema that the consumer asks for, met as far as
+            possible; see `to_arrow_device`. The capsule is not consumed.
+        **kwargs
+            For keywords of later versions of the specification.
+
+        Raises
+        ------
+        NotImplementedError
+            For any keyword whose value is not None.
+        ValueError, OverflowError
+            For a requested schema that this data contradicts, or after `release`.
+
+        Notes
+        -----
+        Source: Arrow specification, "The Arrow PyCapsule Interface".
+        """
+        if kwargs:
+            check_keywords(kwargs)
+        if requested_schema is None:
+            return self.capsules()
+        return (<DescribedArray?>self.as_requested(requested_schema)).capsules()
+
+    cdef tuple capsules(self):
+        """Make a new `ArrowSchema` and a new `ArrowDeviceArray`, in capsules."""
+        if not isinstance(self._arrow_schema, Schema):
+            return self._arrow_schema.__arrow_c_schema__(), self._array.device_array_capsule()
+        cdef shared_schema shared = (<Schema>self._arrow_schema).schema
+        cdef core.device_array handle = self._array.array
+        cdef unique_schema schema
+        cdef unique_device_array array
+        with nogil:
+            array = move(handle.to_arrow())
+            schema = move(shared.to_arrow())
+        return schema_to_capsule(schema), device_array_to_capsule(array)
+
+    def as_requested(self, requested):
+        """Return this array with the schema that a consumer asks for.
+
+        Parameters
+        ----------
+        requested
+            None, an ``arrow_schema`` PyCapsule, or anything with ``__arrow_c_schema__``; met as far
+            as possible, see `to_arrow_device`.
+
+        Returns
+        -------
+        DeviceArray
+            This array if nothing is requested, or if it is a child of what `to_host` copied; else
+            another that shares its buffers where it can.
+
+        Raises
+        ------
+        ValueError, OverflowError
+            If the data contradicts the requested schema; see `to_arrow_device`.
+        """
+        if requested is None or self._exporter is None:
+            return self
+        exported = <DescribedArray?>self._exporter(as_capsule(requested))
+        return exported._described_as(self)
+
+    def _described_as(self, DescribedArray other not None):
+        """Take over the labels and the first row of an array of the same data; return this one."""
+        self._labels, self._first_row = other._labels, other._first_row
+        return self
