@@ -4,7 +4,9 @@
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -62,6 +64,26 @@ TEST_F(LargeBlocks, AreTakenForAboutTheirSize)
   EXPECT_EQ(take_spare_block(36 * mebibyte, block_alignment), memory);
   EXPECT_EQ(take_spare_block(36 * mebibyte, block_alignment), nullptr) << "taken twice";
   std::free(memory);
+}
+
+/// The bytes that were written to memory before it became a block, and are still there.
+std::size_t bytes_left(std::size_t block)
+{
+  auto* const memory =
+    mmap(nullptr, block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  auto* const bytes = static_cast<char*>(memory);
+  std::fill_n(bytes, block, '1');
+  detail::use_huge_pages(memory, block);
+  auto const left = static_cast<std::size_t>(std::count(bytes, bytes + block, '1'));
+  (void)munmap(memory, block);
+  return left;
+}
+
+TEST_F(LargeBlocks, OfUsedMemoryGetTheirPagesAnew)
+{
+  // At its ends there may be parts of huge pages.
+  EXPECT_LE(bytes_left(40 * mebibyte), 4 * mebibyte);
+  EXPECT_EQ(bytes_left(31 * mebibyte), 31 * mebibyte) << "these malloc uses again";
 }
 
 TEST_F(LargeBlocks, OfOtherSizesAreNotKept)

@@ -56,6 +56,8 @@ void use_huge_pages(void* memory, std::size_t bytes) noexcept
 {
   if (bytes < least_advised) { return; }
   advise(memory, bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), MADV_HUGEPAGE);
+  // malloc may have found the block among what it had before, in small pages, which would stay so.
+  if (bytes >= least_kept) { advise(memory, bytes, huge_page, MADV_DONTNEED); }
 }
 
 bool keep_spare_block(void* memory) noexcept

@@ -9,7 +9,7 @@
 namespace cudf_arrow_bridge::detail {
 
 /// Asks the kernel for huge pages if the block is large: one page fault for each 2 MiB rather than
-/// for each 4 KiB. Where the kernel has none, nothing changes.
+/// for each 4 KiB. Where the kernel has none, nothing changes. What is in the block may be lost.
 void use_huge_pages(void* memory, std::size_t bytes) noexcept;
 
 /**
