@@ -121,8 +121,8 @@ def test_the_sentence_on_conversions_is_what_was_measured():
         if entry["group"] == "conversion"
     ]
     near = sum(ratio <= 1.1 for ratio in ratios)
-    sentence = f"Of {len(ratios)} of them, {near} take 1.1 times what the better of the two takes"
+    sentence = (
+        f"Of {len(ratios)} of them, {near} take 1.1 times what the better of the two takes, or"
+        f" less, and the others {max(ratios):.2f} times at most."
+    )
     assert sentence in " ".join(section("## Speed").split())
-    [missed] = re.findall(r"^- \*One conversion, in some.*?(?=\n\n)", README, re.M | re.S)
-    assert [f"{ratio:.2f}" for ratio in ratios if ratio > 1.5] == ["2.03"]
-    assert "in 2.03 times" in " ".join(missed.split())
