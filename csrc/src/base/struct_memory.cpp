@@ -23,7 +23,6 @@
 #endif
 
 namespace cudf_arrow_bridge::detail {
-
 namespace {
 
 /// What stands before each piece.
@@ -48,7 +47,15 @@ class malloc_resource final : public std::pmr::memory_resource {
   { return this == &other; }
 };
 
-malloc_resource blocks;
+/// Never destroyed: structs may be released at any time during the exit.
+union lasting_resource {
+  malloc_resource blocks;
+
+  lasting_resource() noexcept : blocks{} {}
+  ~lasting_resource() {}  // NOLINT(modernize-use-equals-default): that would be deleted
+};
+
+lasting_resource lasting;
 
 }  // namespace
 
@@ -63,7 +70,7 @@ struct struct_arena {
   std::atomic<std::int64_t> num_live{open};
 
   struct_arena(std::span<std::byte> block, std::shared_ptr<void const>&& kept)
-    : memory{block.data(), block.size(), &blocks}, owner{std::move(kept)}
+    : memory{block.data(), block.size(), &lasting.blocks}, owner{std::move(kept)}
   {
   }
 

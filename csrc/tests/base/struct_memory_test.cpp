@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -191,6 +192,26 @@ TEST(StructMemory, ThatIsReallocatedKeepsWhatFits)
   // Where nothing is laid out in a row, a piece is on its own.
   grown.resize(40);
   EXPECT_TRUE(seen.expired());
+}
+
+/// Freed last of all static objects, those of the core included, as it is made first.
+struct freed_at_exit {
+  void* memory{nullptr};
+  freed_at_exit() = default;
+  ~freed_at_exit() { free_struct(memory); }
+};
+[[gnu::init_priority(101)]] freed_at_exit kept;
+
+TEST(StructMemory, MayBeGivenBackDuringTheExit)
+{
+  auto const use_and_exit = [] {
+    {
+      auto const together = joint_struct_memory{0};
+      kept.memory         = allocate_struct(4000);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(use_and_exit(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(StructMemory, OfNothingIsFreed) { free_struct(nullptr); }
