@@ -16,7 +16,7 @@ Each way is measured twice. One at a time, what a call made is released before t
 the garbage collector on, as where batches arrive, are used and go: these are the numbers that are
 shown first, and that goals are about. Kept, all results of a sample stay, so that each call pays
 for fresh memory. Each case has its peak memory too (`memory.py`), and `startup.py` times the import
-of the package. `readme.py` is README's table.
+of the package. `speed_page.py` is the table of docs/speed.md.
 
 The data is never touched, so all that crossing costs is bookkeeping. Its floor is in
 `native/floor.cpp`: loops that make what a flat table of int64 columns needs, nanoarrow's structs

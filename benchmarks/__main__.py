@@ -19,7 +19,7 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import bookkeeping, cases, device, plot, python_bookkeeping, readme, report
+from . import bookkeeping, cases, device, plot, python_bookkeeping, report, speed_page
 from .measure import Effort, measure
 from .memory import peaks
 from .startup import import_cost
@@ -44,7 +44,7 @@ def main() -> None:
         help="measure nothing: show and draw the results that --json wrote there",
     )  # fmt: skip
     parser.add_argument(
-        "--markdown", action="store_true", help="print README's table instead of the others"
+        "--markdown", action="store_true", help="print the table of docs/speed.md instead of the others"
     )
     options = parser.parse_args()
     if options.source is not None and (options.quick or options.only or options.json):
@@ -62,7 +62,7 @@ def main() -> None:
     else:
         result = json.loads(options.source.read_text())
     if options.markdown:
-        print(readme.table(result["results"]))
+        print(speed_page.table(result["results"]))
     else:
         _show(result, console)
     if options.json is not None:

@@ -307,8 +307,8 @@ def test_a_plot_is_drawn_from_results_without_measuring(result, folder):
     assert len(image) > 20_000
 
 
-@pytest.mark.skipif(has_gpu(), reason="README's table is of host memory")
-def test_readmes_table_is_printed_from_results(result, folder):
+@pytest.mark.skipif(has_gpu(), reason="the page's table is of host memory")
+def test_the_pages_table_is_printed_from_results(result, folder):
     data, _ = result
     printed = printed_by("--from", str(folder / "result.json"), "--markdown").splitlines()
     [entry] = (

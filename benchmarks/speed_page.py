@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of README's section on speed."""
+"""The table of docs/speed.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["table"]
 
 _PEERS = (peers.PYARROW, peers.NANOARROW, peers.CUDF)
 
-#: What README calls a group. Of a series of widths it shows each.
+#: What the page calls a group. Of a series of widths it shows each.
 _LABELS = {
     "export": "export, {}",
     "import": "import, {}",

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write docs/consumers.md by trying every library of tests/testing/consumers.py on the host.
+
+`RAPIDS_NO_INITIALIZE=1 python dev/consumers_page.py`
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tests"))
+
+from testing.consumers import CONSUMERS, KINDS, Consumer, hand_over, take_back
+
+PAGE = ROOT / "docs" / "consumers.md"
+
+_HEAD = """\
+<!-- Written by dev/consumers_page.py from what the libraries do. Run that. -->
+
+# Who takes what
+
+Each cell was tried in the CPU's memory, with the libraries that `pip install '.[consumers,test]'` gives.
+
+- **zero-copy**: the library sees the frame's own memory. **copies**: it takes the data, and makes a copy of its own, as it does with any
+  other library's. **-**: it has no function for this.
+- **table**, **column** and **stream** are what `to_arrow_device` and `to_arrow_device_stream` give. **frame** and **series** are cuDF's own
+  objects, under `install_protocol()`.
+- **and back**: what `from_arrow_device` makes of the library's own table. **zero-copy**: it is the library's memory. **converted**: some
+  column is laid out differently in cuDF, such as polars' strings, which are views.
+
+| library | table | column | stream | frame | series | and back |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+_CALLS = """
+## By which call
+
+`x` is what is handed over.
+
+| library | a table or a stream | a column |
+| --- | --- | --- |
+"""
+
+_DEVICE = """
+## In the GPU's memory
+
+pyarrow (its wheels), polars, duckdb, pandas, datafusion, narwhals, ibis, arro3 and ADBC's drivers read the CPU's memory only: there,
+`array.to_host()` brings the data over, and `array.to_arrow()` and `array.to_pandas()` do so by themselves. pylibcudf takes a table or
+column where it is, by `pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow`; so do XGBoost, and CuPy and PyTorch by DLPack.
+**This has not been run on a GPU yet.**
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return "".join([_HEAD, *map(_row, CONSUMERS), _CALLS, *_calls(), _DEVICE])
+
+
+def _row(consumer: Consumer) -> str:
+    words = [hand_over(consumer, kind).word for kind in KINDS]
+    return f"| {' | '.join([consumer.name, *words, take_back(consumer, KINDS[0]).word])} |\n"
+
+
+def _calls() -> Iterator[str]:
+    for consumer in CONSUMERS:
+        calls = [consumer.calls.get(kind) for kind in ("table", "column")]
+        yield f"| {consumer.name} | {' | '.join(f'`{call}`' if call else '-' for call in calls)} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in docstrings of what is public run, and print what they say."""
+
+import doctest
+import inspect
+from pathlib import Path
+
+import pytest
+
+import cudf_arrow_bridge as cab
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = {name: getattr(cab, name) for name in cab.__all__ if callable(getattr(cab, name))}
+FUNCTIONS = [name for name, obj in PUBLIC.items() if inspect.isfunction(obj)]
+
+
+def tests_of(name):
+    found = doctest.DocTestFinder(exclude_empty=True).find(
+        PUBLIC[name], name, globs={"cab": cab}, module=False
+    )
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "has_gpu"])
+def test_each_function_has_an_example(name):
+    assert tests_of(name), name
+    assert "\nExamples\n--------\n" in inspect.getdoc(PUBLIC[name])
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_examples_print_what_they_say(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in tests_of(name):
+        out = []
+        runner.run(test, out=out.append)
+        assert not runner.failures, "".join(out)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""README and the pages of docs/: their examples run, and their links lead somewhere."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+#: A marker, the code, and what it prints.
+EXAMPLE = re.compile(
+    r"^<!-- (gpu )?example: ([\w-]+) -->\n```python\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+#: What all recipes of a page begin with.
+BEGINNING = "recipes"
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example of a page; `printed` is None where the page does not show that."""
+
+    page: Path
+    name: str
+    needs_gpu: bool
+    code: str
+    printed: str | None
+
+    @property
+    def missing(self) -> list[str]:
+        """The modules that it imports and that are not installed here."""
+        imports = [node for node in ast.walk(ast.parse(self.code)) if isinstance(node, ast.Import)]
+        names = [alias.name.partition(".")[0] for node in imports for alias in node.names]
+        return [name for name in names if importlib.util.find_spec(name) is None]
+
+
+def examples():
+    for page in PAGES:
+        beginning = ""
+        for needs_gpu, name, code, printed in EXAMPLE.findall(page.read_text()):
+            if name == BEGINNING:
+                beginning = code
+                continue
+            yield Example(page, name, bool(needs_gpu), beginning + code, printed or None)
+
+
+def parametrized():
+    for example in examples():
+        marks = [pytest.mark.gpu] if example.needs_gpu else []
+        if example.missing:
+            reason = f"{', '.join(example.missing)} not installed"
+            marks.append(pytest.mark.skip(reason=reason))
+        yield pytest.param(example, id=f"{example.page.stem}-{example.name}", marks=marks)
+
+
+@pytest.mark.parametrize("example", list(parametrized()))
+def test_the_example_runs(example):
+    command = [sys.executable, "-W", "error", "-c", example.code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if example.printed is not None:
+        assert [line.rstrip() for line in done.stdout.splitlines()] == example.printed.splitlines()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_python_block_is_an_example_that_runs(page):
+    text = page.read_text()
+    assert text.count("```python") == len(EXAMPLE.findall(text))
+    names = [name for _, name, *_ in EXAMPLE.findall(text)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "examples" / "data" / "README.md"], ids=lambda page: str(page.stem)
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        if not target.startswith("https://"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_readme_leads_to_every_page():
+    readme = (ROOT / "README.md").read_text()
+    for page in PAGES[1:]:
+        assert f"(docs/{page.name})" in readme, page.name

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other libraries take what the bridge exports, and it takes what they make of it."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from testing.consumers import CONSUMERS, KINDS, TABLE, hand_over, take_back
+
+SCRIPT = Path(__file__).parents[1] / "dev" / "consumers_page.py"
+
+CASES = [
+    pytest.param(consumer, kind, id=f"{consumer.name}-{kind.name}")
+    for consumer in CONSUMERS
+    for kind in KINDS
+    if kind.name in consumer.calls
+]
+
+
+@pytest.fixture(autouse=True)
+def installed(request):
+    params = getattr(request.node, "callspec", None)
+    if params is not None and not params.params["consumer"].is_installed:
+        pytest.skip(f"{params.params['consumer'].name} not installed")
+
+
+def plain(arrow):
+    """Return the values by the plain types that every library has."""
+    if isinstance(arrow, pa.ChunkedArray):
+        return arrow.to_pylist()
+    return {name: arrow[name].to_pylist() for name in arrow.column_names}
+
+
+@pytest.mark.parametrize(("consumer", "kind"), CASES)
+def test_it_sees_every_value(consumer, kind):
+    outcome = hand_over(consumer, kind)
+    if outcome.error is not None:
+        raise outcome.error
+    assert plain(outcome.seen) == plain(TABLE["number"] if kind.of_column else TABLE)
+
+
+@pytest.mark.parametrize(("consumer", "kind"), CASES)
+def test_what_it_has_comes_back(consumer, kind):
+    outcome = take_back(consumer, kind)
+    if outcome.error is not None:
+        raise outcome.error
+    assert plain(outcome.seen) == plain(TABLE["number"] if kind.of_column else TABLE)
+
+
+def test_the_page_says_what_they_do():
+    missing = [consumer.name for consumer in CONSUMERS if not consumer.is_installed]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+    script = runpy.run_path(str(SCRIPT))
+    assert script["PAGE"].read_text() == script["page"](), "run: python dev/consumers_page.py"
