@@ -22,6 +22,7 @@ from testing.peers.arrays import (
     read,
     struct_of,
 )
+from testing.pylibcudf_interop import EXPORTS, null_column, slice_the_children, slice_the_parent
 
 pytestmark = GPU
 
@@ -37,17 +38,6 @@ def imported(column):
     return column.to_arrow().to_pylist()
 
 
-EXPORTS = {
-    "E1 mask": (pa.array([1, None, 3, 4]), 1, 3),
-    "E1 bool": (pa.array([True, None, False, True]), 1, 3),
-    "E2 string": (pa.array(["a", "b", "c"]), 1, 2),
-    "E2 string with nulls": (pa.array(["a", None, "c", "d"]), 1, 3),
-    "E2 list": (pa.array([[1], [2, 3], [4]]), 1, 2),
-    "E2 struct": (pa.array([{"0": 1}, {"0": 2}, {"0": 3}]), 1, 2),
-    "E2 empty": (pa.array(["a", "b", "c"]), 2, 0),
-}
-
-
 @pytest.mark.parametrize("name", EXPORTS)
 def test_sliced_exports(name, theirs):
     array, offset, size = EXPORTS[name]
@@ -57,7 +47,7 @@ def test_sliced_exports(name, theirs):
 
 
 def test_e3_null_columns(theirs):
-    column = plc.Column(plc.DataType(plc.TypeId.EMPTY), 3, None, None, 3, 0, [])
+    column = null_column()
     assert rows(bridge.to_arrow_device(column)) == [None] * 3
     theirs(lambda: rows(column))
 
@@ -112,16 +102,6 @@ def test_i1_nulls_that_nobody_counted(theirs):
 
 
 STRUCT = pa.array([{"0": i, "1": str(i)} for i in range(6)])
-
-
-def slice_the_parent(schema, array):
-    array.array.offset, array.array.length = 1, 3
-
-
-def slice_the_children(schema, array):
-    array.array.length = 4
-    for child in nodes(array.array)[1:]:
-        child.offset, child.length = 2, 4
 
 
 @pytest.mark.parametrize(
