@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-__all__ = ["as_proxy", "check_active", "is_proxy", "without_proxies"]
+__all__ = ["as_proxy", "check_active", "is_proxy", "proxy_class", "without_proxies"]
 
 
 def is_proxy(obj: Any) -> bool:
@@ -35,6 +35,12 @@ def check_active() -> None:
             'to="cudf.pandas" found while cudf.pandas is not active, "cudf" expected; '
             "cudf.pandas.install(), %load_ext cudf.pandas and python -m cudf.pandas activate it"
         )
+
+
+def proxy_class(cls: type) -> type:
+    """Return the class of the proxies for a class of cuDF's."""
+    final_types: dict[type, type] = sys.modules["cudf.pandas.fast_slow_proxy"].get_final_type_map()
+    return final_types[cls]
 
 
 def without_proxies() -> AbstractContextManager[Any]:
