@@ -81,20 +81,31 @@ def _record_batch(
     elif preserve_index is not False:
         # Else pyarrow would keep a range out of the columns, even a level of a MultiIndex.
         preserve_index = True
-        levels = [index.dtype]
-        if isinstance(index, pd.MultiIndex):
-            levels = list(index.dtypes)
-            # It would take a number for the position of a level.
-            names = [None if name is None else stringify(name) for name in index.names]
-            frame = frame.set_axis(index.set_names(names))
+        levels = list(index.dtypes) if isinstance(index, pd.MultiIndex) else [index.dtype]
         positions = range(len(dtypes), len(dtypes) + len(levels))
         row_index = RowIndex(list(index.names), None, list(positions))
         dtypes += levels
-    batch = _one_batch(pa.Table.from_pandas(frame, preserve_index=preserve_index))
+    table = pa.Table.from_pandas(_with_plain_names(frame), preserve_index=preserve_index)
+    batch = _one_batch(table)
     hints = [dtype_hint(dtype) for dtype in dtypes]
     layout = FrameLayout(object_type, list(range(len(labels))), labels, hints, row_index)
     metadata = {**batch.schema.metadata, BRIDGE_KEY: layout.encode(batch.schema.names, [])}
     return batch.replace_schema_metadata(metadata)
+
+
+def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with names as pyarrow writes them; it would warn that others are lost.
+
+    It would also take a number for the position of a level.
+    """
+    names = frame.index.names
+    if not all(name is None or isinstance(name, str) for name in names):
+        plain = [None if name is None else stringify(name) for name in names]
+        frame = frame.set_axis(frame.index.set_names(plain))
+    labels = frame.columns
+    if not isinstance(labels, pd.MultiIndex) and "mixed" in pd.infer_dtype(labels, skipna=False):
+        frame = frame.set_axis(list(map(stringify, labels)), axis=1)
+    return frame
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

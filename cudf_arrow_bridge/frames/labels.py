@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from . import real_pandas as pd
+from .proxies import is_proxy
 
 __all__ = [
     "Json",
@@ -51,6 +52,8 @@ def encode_label(label: Hashable, objects: list[Any]) -> Json:
         return label
     if type(label) is tuple:
         return {"tuple": [encode_label(part, objects) for part in label]}
+    if is_proxy(label):
+        label = label.as_cpu_object()
     encode = _ENCODERS.get(type(label))
     if encode is not None:
         tag, value = encode(label)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeGuard
 
 __all__ = ["as_proxy", "check_active", "is_proxy", "proxy_class", "without_proxies"]
 
 
-def is_proxy(obj: Any) -> bool:
+def is_proxy(obj: Any) -> TypeGuard[Any]:
     """Say whether an object is a proxy."""
     cudf_pandas = sys.modules.get("cudf.pandas")
     return cudf_pandas is not None and cudf_pandas.is_proxy_object(obj)
