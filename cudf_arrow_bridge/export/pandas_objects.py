@@ -14,7 +14,6 @@ from ..frames.disassemble import level_labels
 from ..frames.dtypes import dtype_hint
 from ..frames.labels import stringify
 from ..frames.layout import FrameLayout, ObjectType, RowIndex, encode_field
-from ..frames.proxies import without_proxies
 
 __all__ = ["NamedArray", "arrow_of_pandas"]
 
@@ -49,21 +48,20 @@ def arrow_of_pandas(
     TypeError, ValueError
         If it is something else, or Arrow has no type for a column; pyarrow's message names it.
     """
-    with without_proxies():
-        if isinstance(obj, pd.DataFrame):
-            return _record_batch("frame", obj, obj.columns, preserve_index)
-        if isinstance(obj, pd.MultiIndex):
-            labels = level_labels(obj.names)
-            levels = obj.to_frame(index=False, name=list(labels))
-            return _record_batch("index", levels, labels, None)
-        if isinstance(obj, pd.Index):
-            return _named_array("index", obj, None)
-        if isinstance(obj, pd.Series) and preserve_index:
-            labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-            return _record_batch("series", obj.to_frame(stringify(obj.name)), labels, True)
-        if isinstance(obj, pd.Series):
-            keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
-            return _named_array("series", obj, obj.index if keep else None)
+    if isinstance(obj, pd.DataFrame):
+        return _record_batch("frame", obj, obj.columns, preserve_index)
+    if isinstance(obj, pd.MultiIndex):
+        labels = level_labels(obj.names)
+        levels = obj.to_frame(index=False, name=list(labels))
+        return _record_batch("index", levels, labels, None)
+    if isinstance(obj, pd.Index):
+        return _named_array("index", obj, None)
+    if isinstance(obj, pd.Series) and preserve_index:
+        labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
+        return _record_batch("series", obj.to_frame(stringify(obj.name)), labels, True)
+    if isinstance(obj, pd.Series):
+        keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
+        return _named_array("series", obj, obj.index if keep else None)
     raise TypeError(
         f"an object of type {type(obj).__name__} found, a DataFrame, Series or Index expected"
     )
@@ -96,14 +94,15 @@ def _record_batch(
 def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with names as pyarrow writes them; it would warn that others are lost.
 
-    It would also take a number for the position of a level.
+    It would also take a number for the position of a level, and fail with bytes that are no text.
     """
     names = frame.index.names
     if not all(name is None or isinstance(name, str) for name in names):
         plain = [None if name is None else stringify(name) for name in names]
         frame = frame.set_axis(frame.index.set_names(plain))
     labels = frame.columns
-    if not isinstance(labels, pd.MultiIndex) and "mixed" in pd.infer_dtype(labels, skipna=False):
+    kind = "" if isinstance(labels, pd.MultiIndex) else pd.infer_dtype(labels, skipna=False)
+    if kind == "bytes" or "mixed" in kind:
         frame = frame.set_axis(list(map(stringify, labels)), axis=1)
     return frame
 

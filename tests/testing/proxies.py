@@ -193,6 +193,7 @@ def _frames():
                 "duration": pd.to_timedelta([1, None, 3], unit="s"),
                 "category": pd.Categorical(["b", None, "a"], ["b", "a"], ordered=True),
                 "numbers": pd.Categorical([1, 2, 1]),
+                "of objects": pd.Categorical(pd.array(["x", "y", "x"], dtype=object)),
                 "interval": pd.interval_range(0, 3, closed="both"),
             }
         )
@@ -245,6 +246,10 @@ def _assert_made_of(frame, real):
     with _real():
         dtypes = [str(dtype) for dtype in real.dtypes]
     assert [str(column.dtype) for column in frame._columns] == dtypes
+    for column, dtype in zip(frame._columns, real.dtypes, strict=True):
+        if str(dtype) == "category":
+            assert column.dtype.categories.dtype == dtype.categories.dtype
+            assert column.dtype.ordered == dtype.ordered
     assert type(frame.index).__name__ == type(real.index).__name__
     assert list(frame.index.names) == list(real.index.names)
     if isinstance(frame.index, cudf.RangeIndex):
