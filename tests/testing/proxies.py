@@ -193,7 +193,7 @@ def _frames():
                 "duration": pd.to_timedelta([1, None, 3], unit="s"),
                 "category": pd.Categorical(["b", None, "a"], ["b", "a"], ordered=True),
                 "numbers": pd.Categorical([1, 2, 1]),
-                "of objects": pd.Categorical(pd.array(["x", "y", "x"], dtype=object)),
+                "masked numbers": pd.Categorical([1, 2, 1], pd.Index([1, 2], dtype="Int16")),
                 "interval": pd.interval_range(0, 3, closed="both"),
             }
         )
