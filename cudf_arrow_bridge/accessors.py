@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import importlib.abc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .arrow.device_array import DeviceArray
 from .cuda.streams import cudf_handle_of_all_threads
+from .frames.proxies import proxy_class
 from .to_arrow import to_arrow_device
 
 if TYPE_CHECKING:
@@ -89,12 +90,23 @@ class ArrowDeviceAccessor:
 
 
 class _Watcher(importlib.abc.MetaPathFinder):
-    """Runs the registration right after cuDF's own import, without importing cuDF itself."""
+    """Runs a function right after a module's own import, without importing it itself."""
+
+    def __init__(self, module: str, run: Callable[[], None]) -> None:
+        self._module = module
+        self._run = run
+
+    def start(self) -> None:
+        """Run the function now if the module is loaded, else as soon as it is."""
+        if self._module in sys.modules:
+            self._run()
+        elif self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "cudf":
+        if fullname != self._module:
             return None
         for finder in sys.meta_path:
             if finder is self:
@@ -111,30 +123,19 @@ class _Watcher(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            _register()
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            self._run()
 
         # Set on this loader alone, which keeps its class and other methods.
         loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
-_WATCHER = _Watcher()
-
-
-def register_when_imported() -> None:
-    """Register the accessors now if cuDF is loaded, else as soon as it is."""
-    if "cudf" in sys.modules:
-        _register()
-    elif _WATCHER not in sys.meta_path:
-        sys.meta_path.insert(0, _WATCHER)
-
-
 def _register() -> None:
     import cudf
     from cudf.api import extensions
 
-    if _WATCHER in sys.meta_path:
-        sys.meta_path.remove(_WATCHER)
     for cls, register in (
         (cudf.DataFrame, extensions.register_dataframe_accessor),
         (cudf.Series, extensions.register_series_accessor),
@@ -142,6 +143,27 @@ def _register() -> None:
     ):
         if getattr(cls, _NAME, None) is not ArrowDeviceAccessor:
             register(_NAME)(ArrowDeviceAccessor)
+
+
+def _register_on_proxies() -> None:
+    import cudf
+
+    _register()
+    for cls in (cudf.DataFrame, cudf.Series, cudf.Index):
+        setattr(proxy_class(cls), _NAME, vars(cls)[_NAME])
+
+
+#: For cuDF's classes, and for their proxies, which are made when cudf.pandas is activated.
+_WATCHERS = (
+    _Watcher("cudf.pandas._wrappers.pandas", _register_on_proxies),
+    _Watcher("cudf", _register),
+)
+
+
+def register_when_imported() -> None:
+    """Register the accessors now if their classes exist, else as soon as they do."""
+    for watcher in _WATCHERS:
+        watcher.start()
 
 
 def _export(

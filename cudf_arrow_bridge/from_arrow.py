@@ -25,7 +25,7 @@ def from_arrow_device(
     *,
     stream: Any = None,
     mr: Any = None,
-    to: Literal["cudf", "pylibcudf"] = "cudf",
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     copy: bool = False,
     validate: Validation = "minimal",
@@ -47,8 +47,9 @@ def from_arrow_device(
         freed after the work of both.
     mr : rmm.mr.DeviceMemoryResource, optional
         The memory resource of converted buffers; None for rmm's current one.
-    to : {"cudf", "pylibcudf"}
-        What to make: a frame or series, or a pylibcudf table or column.
+    to : {"cudf", "cudf.pandas", "pylibcudf"}
+        What to make: a frame or series, or a pylibcudf table or column. "cudf.pandas": the proxy of
+        a frame or series, which is pandas' to all who look at it; cudf.pandas must be active.
     kind : {"table", "column"}, optional
         What the array is. None: a table if `obj` is known to be one or its schema is a struct that
         is not nullable, as Arrow's own libraries mark record batches; else a column.
@@ -101,7 +102,7 @@ def from_arrow_device_stream(
     stream: Any = None,
     concat: bool = True,
     mr: Any = None,
-    to: Literal["cudf", "pylibcudf"] = "cudf",
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     copy: bool = False,
     validate: Validation = "minimal",

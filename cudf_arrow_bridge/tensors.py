@@ -22,7 +22,7 @@ def from_dlpack(
     *,
     stream: Any = None,
     mr: Any = None,
-    to: Literal["cudf", "pylibcudf"] = "cudf",
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import a tensor as cuDF data, without copying it where its columns are contiguous.
@@ -41,8 +41,9 @@ def from_dlpack(
         wait.
     mr : rmm.mr.DeviceMemoryResource, optional
         The memory resource of copies; None for rmm's current one.
-    to : {"cudf", "pylibcudf"}
-        What to make: a frame or series, or a pylibcudf table or column.
+    to : {"cudf", "cudf.pandas", "pylibcudf"}
+        What to make: a frame or series, their proxy, or a pylibcudf table or column; see
+        `from_arrow_device`.
     copy : bool, optional
         None: copy what cannot be shared; True: always; False: never, which is an error where the
         columns are not contiguous or the memory is the host's and there is a GPU.
@@ -72,7 +73,7 @@ def from_cuda_array_interface(
     *,
     stream: Any = None,
     mr: Any = None,
-    to: Literal["cudf", "pylibcudf"] = "cudf",
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an object with the CUDA array interface as cuDF data, without copying if possible.
@@ -90,8 +91,9 @@ def from_cuda_array_interface(
         that the interface names.
     mr : rmm.mr.DeviceMemoryResource, optional
         The memory resource of copies; None for rmm's current one.
-    to : {"cudf", "pylibcudf"}
-        What to make: a frame or series, or a pylibcudf table or column.
+    to : {"cudf", "cudf.pandas", "pylibcudf"}
+        What to make: a frame or series, their proxy, or a pylibcudf table or column; see
+        `from_arrow_device`.
     copy : bool, optional
         None: copy what cannot be shared; True: always; False: never, which is an error where the
         columns are not contiguous or the memory is the host's and there is a GPU.

@@ -37,7 +37,9 @@ def to_arrow_device(
     obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
         The data; anything else with ``__arrow_c_device_array__`` is imported first, also a
         `DeviceArray` if `compact` or `device_type` asks for another. The result shares ownership of
-        the buffers: `obj` may be dropped first.
+        the buffers: `obj` may be dropped first. A pandas object while cudf.pandas is active is
+        exported from where it is: without copying if that is the GPU, else as an array in host
+        memory is.
     stream : optional
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
         torch or numba, or a handle; None for cuDF's default stream. With

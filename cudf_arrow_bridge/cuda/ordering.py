@@ -44,17 +44,17 @@ class ImportStreams:
         stream
             What the caller gave as ``stream=``.
         to
-            What the import makes, "cudf" or "pylibcudf".
+            What the import makes: "cudf", "cudf.pandas" or "pylibcudf".
 
         Raises
         ------
         ValueError
             If `to` is something else.
         """
-        if to not in ("cudf", "pylibcudf"):
-            raise ValueError(f"to={to!r} found, 'cudf' or 'pylibcudf' expected")
+        if to not in ("cudf", "cudf.pandas", "pylibcudf"):
+            raise ValueError(f"to={to!r} found, 'cudf', 'cudf.pandas' or 'pylibcudf' expected")
         importing = resolve_stream(stream)
-        return cls(importing, resolve_stream(None) if to == "cudf" else importing)
+        return cls(importing, importing if to == "pylibcudf" else resolve_stream(None))
 
     @property
     def reader(self) -> Stream | None:

@@ -18,6 +18,7 @@ from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import SourceArray, are_same, open_array
+from ..frames.proxies import is_proxy
 
 if TYPE_CHECKING:
     from .._core.protocols import Stream
@@ -31,7 +32,8 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
     Parameters
     ----------
     obj
-        An object of cuDF or pylibcudf; or an array of another library, which is imported.
+        An object of cuDF, pylibcudf or cudf.pandas; or an array of another library, which is
+        imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
     stream
@@ -42,6 +44,8 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         return export_input
     if is_cudf(obj):
         return _disassemble()(obj, preserve_index, stream)
+    if is_proxy(obj):
+        return export_input_of(_unwrapped(obj, preserve_index), preserve_index, stream)
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
     return export_input_of_source(source, stream)
 
@@ -50,6 +54,15 @@ def is_cudf(obj: Any) -> bool:
     """Say whether this is a frame, series or index of cuDF, without importing cuDF."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+
+
+def _unwrapped(proxy: Any, preserve_index: bool | None) -> Any:
+    """Return the cuDF object that a proxy stands for, or its pandas object as Arrow data."""
+    from ..frames.cudf_private import wrapped_by
+    from .pandas_objects import arrow_of_pandas
+
+    obj = wrapped_by(proxy)
+    return obj if is_cudf(obj) else arrow_of_pandas(obj, preserve_index)
 
 
 @cache

@@ -15,6 +15,7 @@ from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
 from ..cuda.residency import has_gpu
 from ..cuda.streams import CUDF_HANDLE, cudf_handle_of_all_threads
+from ..frames.proxies import is_proxy
 from .inputs import is_cudf
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
     """
     if isinstance(source, (str, os.PathLike)):
         return _row_groups(os.fspath(source), stream)
-    if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or has_array_protocol(source):
+    if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or is_proxy(source):
+        return iter((source,))
+    if has_array_protocol(source):
         return iter((source,))
     if has_stream_protocol(source):
         return _source_arrays(open_stream(source))

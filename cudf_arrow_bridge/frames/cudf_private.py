@@ -7,12 +7,13 @@ one of them says which.
 
 from __future__ import annotations
 
+import datetime
+import zoneinfo
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import cudf
 import numpy as np
-import pandas as pd
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
 from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock
@@ -24,6 +25,7 @@ from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
 from .._core.columns import Span, main_span, rebuild_all
 from .._core.shared_columns import BufferSharer, CudfLayout
+from . import real_pandas as pd
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
@@ -44,6 +46,7 @@ __all__ = [
     "make_index",
     "make_series",
     "range_of",
+    "wrapped_by",
 ]
 
 #: The attribute of columns and of owners of memory that holds what this package attaches to them.
@@ -81,6 +84,14 @@ def range_of(index: cudf.RangeIndex) -> range:
     """Return the labels of a RangeIndex."""
     labels: range = index._range
     return labels
+
+
+def wrapped_by(proxy: Any) -> Any:
+    """Return what a proxy of cudf.pandas stands for at the moment: a cuDF or a pandas object.
+
+    Its ``as_gpu_object`` and ``as_cpu_object`` would copy the object where it is not yet.
+    """
+    return proxy._fsproxy_wrapped
 
 
 def buffer_sharer() -> BufferSharer:
@@ -256,6 +267,9 @@ def codes_dtype(dtype: cudf.CategoricalDtype) -> np.dtype[Any]:
 
 def compatible_timezone(dtype: Any) -> Any:
     """Return a ``DatetimeTZDtype`` whose zone is one that cuDF takes."""
+    if dtype.tz is datetime.UTC:
+        # What pandas makes of "UTC". In its mode for cudf.pandas, cuDF leaves zones as they are.
+        dtype = pd.DatetimeTZDtype(dtype.unit, zoneinfo.ZoneInfo("UTC"))
     return get_compatible_timezone(dtype)
 
 

@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 import cudf
-import pandas as pd
 import pylibcudf as plc
 
 from .._core.columns import rebuild_all
@@ -19,6 +18,7 @@ from .._core.shared_columns import BufferSharer, share_columns
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
+from . import real_pandas as pd
 from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column, range_of
 from .dtypes import dtype_hint
 from .imported_fields import imported_field
@@ -27,7 +27,7 @@ from .layout import FrameLayout, ObjectType, RowIndex, encode_field
 from .schema_cache import UNCACHED, SchemaKey, cache_spec, cached_spec
 from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
-__all__ = ["disassemble"]
+__all__ = ["disassemble", "level_labels"]
 
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
@@ -93,7 +93,7 @@ def disassemble(
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
         return _disassemble_column("series", column, obj.name, obj.index if keep else None)
     if isinstance(obj, cudf.MultiIndex):
-        labels = _level_labels(obj.names)
+        labels = level_labels(obj.names)
         frame = _Frame("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), {})
         return _disassemble_frame(frame, None, stream)
     if isinstance(obj, cudf.RangeIndex):
@@ -278,7 +278,7 @@ def _names_of(index: cudf.Index | pd.Index) -> list[Hashable]:
     return [index.name]
 
 
-def _level_labels(names: Sequence[Hashable]) -> pd.Index:
+def level_labels(names: Sequence[Hashable]) -> pd.Index:
     """Label the levels of a MultiIndex by name, or by a number if they have no unique name.
 
     The number is their position, unless something else has that as its name.

@@ -13,10 +13,10 @@ from typing import Any
 
 import cudf
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from ..arrow.metadata import storage_type_of
+from . import real_pandas as pd
 from .cudf_private import DEFAULT_STRING_DTYPE
 from .labels import Json, decode_string_dtype, encode_string_dtype
 
@@ -85,7 +85,7 @@ def element_dtype(dtype: Any) -> tuple[str, Any] | None:
 
 
 def dtype_hint(dtype: Any) -> Json:
-    """Return the hint for a dtype, None if its Arrow type says all."""
+    """Return the hint for a dtype of cuDF or pandas, None if its Arrow type says all."""
     if isinstance(dtype, np.dtype):
         return "object" if dtype.kind == "O" else None
     if isinstance(dtype, pd.ArrowDtype):
@@ -97,7 +97,7 @@ def dtype_hint(dtype: Any) -> Json:
         return encode_string_dtype(dtype)
     if str(dtype) in _MASKED:
         return str(dtype)
-    if isinstance(dtype, cudf.CategoricalDtype):
+    if isinstance(dtype, (cudf.CategoricalDtype, pd.CategoricalDtype)):
         inner = dtype_hint(dtype.categories.dtype)
         if inner is None and dtype.ordered is not None:
             return None

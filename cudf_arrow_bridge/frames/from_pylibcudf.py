@@ -10,7 +10,6 @@ from typing import Any
 
 import cudf
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 
@@ -18,6 +17,7 @@ from .._core.columns import rebuild
 from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage_type_of
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
+from . import real_pandas as pd
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
     ColumnBase,

@@ -19,7 +19,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+from . import real_pandas as pd
+from .proxies import is_proxy
 
 __all__ = [
     "Json",
@@ -50,6 +52,8 @@ def encode_label(label: Hashable, objects: list[Any]) -> Json:
         return label
     if type(label) is tuple:
         return {"tuple": [encode_label(part, objects) for part in label]}
+    if is_proxy(label):
+        label = label.as_cpu_object()
     encode = _ENCODERS.get(type(label))
     if encode is not None:
         tag, value = encode(label)
@@ -329,7 +333,7 @@ def _encode_dtype(dtype: Any, objects: list[Any]) -> Json:
         common, entries = encode_index(dtype.categories, objects)
         return {"categories": [common, entries], "ordered": bool(dtype.ordered)}
     try:
-        is_exact = pd.api.types.pandas_dtype(str(dtype)) == dtype
+        is_exact = pd.pandas_dtype(str(dtype)) == dtype
     except (TypeError, NotImplementedError):
         is_exact = False
     return str(dtype) if is_exact else "object"
@@ -337,7 +341,7 @@ def _encode_dtype(dtype: Any, objects: list[Any]) -> Json:
 
 def _decode_dtype(form: Json, objects: Sequence[Any]) -> Any:
     if isinstance(form, str):
-        return pd.api.types.pandas_dtype(form)
+        return pd.pandas_dtype(form)
     if "string" in form:
         return decode_string_dtype(form)
     common, entries = form["categories"]

@@ -13,11 +13,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import pandas as pd
 import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
 from . import pandas_metadata
+from . import real_pandas as pd
 from .labels import (
     Json,
     decode_index,

@@ -11,13 +11,14 @@ from typing import Any
 
 import cudf
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from ..arrow.metadata import PANDAS_KEY
+from . import real_pandas as pd
 from .cudf_private import codes_dtype
 from .dtypes import element_dtype, field_dtypes, interval_dtype
 from .labels import Json, decode_range, stringify
+from .proxies import without_proxies
 
 __all__ = [
     "attributes",
@@ -149,9 +150,9 @@ def _level_type(level: pd.Index) -> tuple[str, str, Json]:
         return _timezone_type(dtype)
     if getattr(dtype, "kind", "O") in "biufmM" and not isinstance(dtype, pd.ArrowDtype):
         numpy_type = getattr(dtype, "numpy_dtype", dtype)
-        if not pd.api.types.is_extension_array_dtype(dtype) or not level.hasnans:
+        if not pd.is_extension_array_dtype(dtype) or not level.hasnans:
             return str(numpy_type), str(dtype), None
-    inferred = pd.api.types.infer_dtype(level, skipna=False)
+    inferred = pd.infer_dtype(level, skipna=False)
     if inferred in ("string", "empty") and not level.hasnans:
         numpy_type = str(dtype) if isinstance(dtype, pd.StringDtype) else "object"
         return "unicode", numpy_type, {"encoding": "UTF-8"}
@@ -218,7 +219,7 @@ def _numpy_type(dtype: Any) -> str:
     if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
         return "string" if dtype.storage == "pyarrow" else f"string[{dtype.storage}]"
     try:
-        known = pd.api.types.pandas_dtype(str(dtype))
+        known = pd.pandas_dtype(str(dtype))
     except (TypeError, ValueError, NotImplementedError):
         return "object"
     # pandas takes an interval only if the Arrow field has its extension type.
@@ -297,7 +298,8 @@ def _labels(document: dict[str, Json], entries: dict[str, Json], names: Sequence
     }
     fields = [pa.field(name, pa.int8()) for name in names]
     schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(labels_only).encode()})
-    return schema.empty_table().to_pandas().columns
+    with without_proxies():
+        return schema.empty_table().to_pandas().columns
 
 
 def _load(schema: pa.Schema) -> dict[str, Json] | None:

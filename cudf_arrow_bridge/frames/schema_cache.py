@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import cudf
-import pandas as pd
 
 from .._core.schema import SchemaSpec
 from ..arrow.bounded_cache import BoundedCache
+from . import real_pandas as pd
 from .cudf_private import ColumnBase
 from .layout import ObjectType
 

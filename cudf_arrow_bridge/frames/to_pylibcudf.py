@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import cudf
-import pandas as pd
 import pyarrow as pa
 import pylibcudf as plc
 
@@ -21,6 +20,7 @@ from ..arrow.metadata import (
     child_fields,
     storage_type_of,
 )
+from . import real_pandas as pd
 from .cudf_private import attached_to_memory, category_values
 from .dtypes import element_dtype, field_dtypes, interval_dtype
 from .imported_fields import imported_field, kept_metadata

@@ -14,6 +14,7 @@ from .._core.import_ import ArrayImporter, ImportArguments
 from ..arrow.options import Kind
 from ..cuda.ordering import ImportStreams
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE
+from ..frames.proxies import as_proxy, check_active
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -37,7 +38,7 @@ class Importer:
     mr
         The memory resource of converted buffers; None for rmm's current one.
     to
-        What to make, "cudf" or "pylibcudf".
+        What to make: "cudf", "cudf.pandas" or "pylibcudf".
     copy, validate, sanitize
         See `from_arrow_device`.
     """
@@ -46,6 +47,8 @@ class Importer:
         self, stream: Any, mr: Any, to: str, *, copy: bool, validate: str, sanitize: bool
     ) -> None:
         self.streams = ImportStreams.of(stream, to)
+        if to == "cudf.pandas":
+            check_active()
         self.mr = mr
         self._to = to
         self._are_ordered = self.streams.reader is None
@@ -91,7 +94,7 @@ class Importer:
             result = assemble_on_stream(columns, num_rows, first_row, self.streams.computing)
             if not self._are_ordered:
                 self.streams.import_after_compute()
-            return result
+            return as_proxy(result) if self._to == "cudf.pandas" else result
 
         return assemble
 

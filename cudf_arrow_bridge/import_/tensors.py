@@ -15,6 +15,7 @@ from .._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
 from ..arrow.options import TensorImportOptions
 from ..cuda.ordering import ImportStreams
 from ..cuda.residency import DeviceType
+from ..frames.proxies import as_proxy, check_active
 
 if TYPE_CHECKING:
     import cudf
@@ -135,8 +136,10 @@ def assemble(
     streams
         The streams of the import.
     to
-        What to make, "cudf" or "pylibcudf".
+        What to make: "cudf", "cudf.pandas" or "pylibcudf".
     """
+    if to == "cudf.pandas":
+        check_active()
     columns, num_rows, is_table = imported
     if to == "pylibcudf":
         return table_of(columns, num_rows) if is_table else columns[0]
@@ -145,14 +148,14 @@ def assemble(
 
     streams.compute_after_import()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
-    if not is_table:
-        series = assemble_series(columns[0], fields[0].with_name(""), stream=streams.computing)
-        streams.import_after_compute()
-        return series
-    frame = assemble_frame(columns, pa.schema(fields), num_rows, stream=streams.computing)
-    frame.columns = range(len(columns))
+    result: cudf.DataFrame | cudf.Series
+    if is_table:
+        result = assemble_frame(columns, pa.schema(fields), num_rows, stream=streams.computing)
+        result.columns = range(len(columns))
+    else:
+        result = assemble_series(columns[0], fields[0].with_name(""), stream=streams.computing)
     streams.import_after_compute()
-    return frame
+    return as_proxy(result) if to == "cudf.pandas" else result
 
 
 def _arrow_type(column: plc.Column) -> pa.DataType:

@@ -43,6 +43,12 @@ def test_cudf_computes_behind_the_stream_of_the_import(name, orders):
     assert orders == [(CUDF_HANDLE, OTHER), (OTHER, CUDF_HANDLE)]
 
 
+@pytest.mark.parametrize("to", ["cudf", "cudf.pandas"])
+def test_frames_are_computed_on_the_stream_of_cudf(to):
+    streams = ordering.ImportStreams.of(OTHER, to)
+    assert (streams.importing.handle, streams.computing.handle) == (OTHER, CUDF_HANDLE)
+
+
 def test_each_batch_is_ordered(orders):
     bridge.from_arrow_device_stream([BATCH, BATCH, BATCH], stream=OTHER)
     *arrived, made = orders

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One test for each private name of cuDF that is used, to see which one a release changes."""
 
+import subprocess
+import sys
+import textwrap
 import zoneinfo
 
 import cudf
@@ -367,9 +370,28 @@ def test_range_of():
     assert private.range_of(cudf.RangeIndex(1, 8, 3)) == range(1, 8, 3)
 
 
-def test_compatible_timezone():
-    made = private.compatible_timezone(pd.DatetimeTZDtype("s", "UTC"))
+@pytest.mark.parametrize("for_proxies", [False, True])
+def test_compatible_timezone(for_proxies):
+    # What cudf.pandas turns on.
+    with cudf.option_context("mode.pandas_compatible", for_proxies):
+        made = private.compatible_timezone(pd.DatetimeTZDtype("s", "UTC"))
     assert made.tz == zoneinfo.ZoneInfo("UTC")
+
+
+def test_wrapped_by():
+    # The module that makes proxies changes pandas, which other tests are to have as it is.
+    script = """
+        import cudf.pandas, pandas
+        from cudf.pandas import as_proxy_object
+        cudf.pandas.install()
+        from cudf_arrow_bridge.frames.cudf_private import wrapped_by
+        with cudf.pandas.module_accelerator.disable_module_accelerator():
+            slow = pandas.Series([1])
+        fast = cudf.RangeIndex(3)
+        assert wrapped_by(as_proxy_object(slow)) is slow
+        assert wrapped_by(as_proxy_object(fast)) is fast
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
 
 def test_the_default_string_is_that_of_pandas_3():

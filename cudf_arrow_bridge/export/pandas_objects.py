@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pandas objects as Arrow data of pyarrow, with metadata by which they come back as they were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..arrow.metadata import BRIDGE_KEY
+from ..arrow.schemas import empty
+from ..frames import real_pandas as pd
+from ..frames.disassemble import level_labels
+from ..frames.dtypes import dtype_hint
+from ..frames.labels import stringify
+from ..frames.layout import FrameLayout, ObjectType, RowIndex, encode_field
+
+__all__ = ["NamedArray", "arrow_of_pandas"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedArray:
+    """An array with its field, as which the Arrow protocol hands it over."""
+
+    field: pa.Field
+    array: pa.Array
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        _, array_capsule = self.array.__arrow_c_array__()
+        return self.field.__arrow_c_schema__(), array_capsule
+
+
+def arrow_of_pandas(
+    obj: pd.DataFrame | pd.Series | pd.Index, preserve_index: bool | None = None
+) -> pa.RecordBatch | NamedArray:
+    """Return a pandas object as Arrow data, of the same layout as cuDF's object of its kind has.
+
+    Parameters
+    ----------
+    obj
+        A frame becomes a record batch: its columns, then the levels of its index. A series or an
+        index becomes an array, a MultiIndex a record batch of its levels.
+    preserve_index
+        What becomes of the index of a frame or series; see `to_arrow_device`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is something else, or Arrow has no type for a column; pyarrow's message names it.
+    """
+    if isinstance(obj, pd.DataFrame):
+        return _record_batch("frame", obj, obj.columns, preserve_index)
+    if isinstance(obj, pd.MultiIndex):
+        labels = level_labels(obj.names)
+        levels = obj.to_frame(index=False, name=list(labels))
+        return _record_batch("index", levels, labels, None)
+    if isinstance(obj, pd.Index):
+        return _named_array("index", obj, None)
+    if isinstance(obj, pd.Series) and preserve_index:
+        labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
+        return _record_batch("series", obj.to_frame(stringify(obj.name)), labels, True)
+    if isinstance(obj, pd.Series):
+        keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
+        return _named_array("series", obj, obj.index if keep else None)
+    raise TypeError(
+        f"an object of type {type(obj).__name__} found, a DataFrame, Series or Index expected"
+    )
+
+
+def _record_batch(
+    object_type: ObjectType, frame: pd.DataFrame, labels: pd.Index, preserve_index: bool | None
+) -> pa.RecordBatch:
+    """Return a frame as a record batch; `labels` are those of the columns of what it stands for."""
+    index = frame.index
+    row_index = None
+    dtypes = list(frame.dtypes)
+    if isinstance(index, pd.RangeIndex) and preserve_index is None:
+        row_index = RowIndex([index.name], range(index.start, index.stop, index.step))
+    elif preserve_index is not False:
+        # Else pyarrow would keep a range out of the columns, even a level of a MultiIndex.
+        preserve_index = True
+        levels = list(index.dtypes) if isinstance(index, pd.MultiIndex) else [index.dtype]
+        positions = range(len(dtypes), len(dtypes) + len(levels))
+        row_index = RowIndex(list(index.names), None, list(positions))
+        dtypes += levels
+    table = pa.Table.from_pandas(_with_plain_names(frame), preserve_index=preserve_index)
+    batch = _one_batch(table)
+    hints = [dtype_hint(dtype) for dtype in dtypes]
+    layout = FrameLayout(object_type, list(range(len(labels))), labels, hints, row_index)
+    metadata = {**batch.schema.metadata, BRIDGE_KEY: layout.encode(batch.schema.names, [])}
+    return batch.replace_schema_metadata(metadata)
+
+
+def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with names as pyarrow writes them; it would warn that others are lost.
+
+    It would also take a number for the position of a level, and fail with bytes that are no text.
+    """
+    names = frame.index.names
+    if not all(name is None or isinstance(name, str) for name in names):
+        plain = [None if name is None else stringify(name) for name in names]
+        frame = frame.set_axis(frame.index.set_names(plain))
+    labels = frame.columns
+    kind = "" if isinstance(labels, pd.MultiIndex) else pd.infer_dtype(labels, skipna=False)
+    if kind == "bytes" or "mixed" in kind:
+        frame = frame.set_axis(list(map(stringify, labels)), axis=1)
+    return frame
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    # RecordBatch.from_pandas refuses strings in chunks, as pandas' own concatenation leaves them.
+    batches = table.combine_chunks().to_batches() or [empty(table.schema)]
+    if len(batches) > 1:
+        raise OverflowError(
+            "a column of objects with more than 2 GiB of text found, less expected: convert it with"
+            ' astype("str")'
+        )
+    return batches[0]
+
+
+def _named_array(
+    object_type: ObjectType, obj: pd.Series | pd.Index, rows: pd.RangeIndex | None
+) -> NamedArray:
+    """Return a series or an index as an array; `rows` is its index if that is kept as a range."""
+    array = pa.array(obj, from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    row_index = None
+    if rows is not None and not (rows.name is None and rows.equals(pd.RangeIndex(len(obj)))):
+        row_index = RowIndex([rows.name], range(rows.start, rows.stop, rows.step))
+    name = "" if obj.name is None else stringify(obj.name)
+    hint = dtype_hint(obj.dtype)
+    metadata = encode_field(object_type, name, obj.name, hint, row_index, [])
+    return NamedArray(pa.field(name, array.type, metadata=metadata or None), array)
