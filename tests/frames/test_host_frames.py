@@ -5,6 +5,7 @@ pandas and pyarrow say what is right: they have the same data from its source.
 """
 
 import decimal
+import re
 import subprocess
 import sys
 import textwrap
@@ -19,6 +20,7 @@ from cudf.core.column import ColumnBase
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.frames import host_frames
+from testing import samples
 from testing.host import addresses
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
@@ -39,6 +41,14 @@ COLUMNS = {
     "list": pa.array([list(range(i % 4)) for i in range(70)]),
     "struct": pa.array([{"x": i, "y": str(i)} for i in range(70)]),
 }
+
+
+@pytest.fixture(autouse=True)
+def _as_after_an_import():
+    """Whichever test is the first, and whatever it does."""
+    host_frames.enable_host_frames()
+    yield
+    host_frames.enable_host_frames()
 
 
 def with_nulls(array):
@@ -253,6 +263,38 @@ def test_frames_become_tables_without_copying(nulls, cut):
         width = original.type.bit_width // 8
         address = original.buffers()[1].address + cut.start * width
         assert column.buffers()[1].address + column.offset * width == address
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(
+    ("type_", "nesting"),
+    # cuDF takes no dictionaries of decimals.
+    [case for case in samples.NESTED_TYPES if not re.match("decimal.*-dictionary", case.id)],
+)
+def test_every_type_is_sliced_and_becomes_an_array(type_, nesting, nulls):
+    source = samples.nest(type_, nesting, samples.MANY, nulls)
+    series = bridge.from_arrow_device(source)
+    # What cuDF has no type for arrives as another one.
+    wanted = type_in_frames(source.type)
+    expected = source if wanted == source.type else source.cast(wanted)
+    for begin, end in ((0, samples.MANY), (1, 130), (9, 9), (32, 64)):
+        part = series.iloc[begin:end]
+        assert part.to_arrow().to_pylist() == expected[begin:end].to_pylist()
+        assert len(part.to_pandas()) == end - begin
+        assert part.null_count == expected[begin:end].null_count
+        assert pa.array(bridge.to_arrow_device(part)).to_pylist() == source[begin:end].to_pylist()
+    assert repr(series)
+
+
+def type_in_frames(type_):
+    """Days are seconds in frames, nulls strings; dictionaries keep what they are of."""
+    if pa.types.is_date32(type_):
+        return pa.timestamp("s")
+    if pa.types.is_null(type_):
+        return pa.string()
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, type_in_frames(type_.value_type))
+    return type_
 
 
 @pytest.mark.parametrize("kind", INDEXES)
