@@ -30,6 +30,12 @@ class Exported:
     def __arrow_c_schema__(self):
         return "a capsule"
 
+    @property
+    def __arrow_c_array__(self):
+        return self
+
+    __arrow_c_stream__ = __arrow_c_array__
+
 
 @pytest.fixture
 def exporter(monkeypatch):
@@ -62,7 +68,15 @@ def test_the_accessor_speaks_the_device_protocols(method, exporter):
     obj = OBJECTS[0]
     found, requested, kwargs = getattr(obj.arrow_device, method)("schema", later=None)
     assert (found.obj, requested, kwargs) == (obj, "schema", {"later": None})
+    # Whichever thread it is called on.
+    assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
     assert obj.arrow_device.__arrow_c_schema__() == "a capsule"
+
+
+@pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
+def test_the_accessor_speaks_the_hosts_protocols(method, exporter):
+    found = getattr(OBJECTS[0].arrow_device, method)
+    assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,7 @@ def repr_index(self: cudf.Index) -> str:
     """Print an index."""
     parts = _parts(len(self), pd.get_option("display.max_seq_items"))
     shown = _labels(self, parts)
-    text = f"{type(self).__name__}({repr(shown).partition('(')[2]}"
-    text = _replace_last(text, f"dtype='{shown.dtype}'", f"dtype='{self.dtype}'")
+    text = _replace_last(repr(shown), f"dtype='{shown.dtype}'", f"dtype='{self.dtype}'")
     return _replace_last(text, f"length={len(shown)}", f"length={len(self)}")
 
 

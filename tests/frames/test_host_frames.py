@@ -154,7 +154,7 @@ def test_long_indexes_are_printed_as_by_pandas(count, limit):
     [
         pd.MultiIndex.from_tuples([("x", "y"), ("x", "z")], names=["up", "down"]),
         pd.Index([2020, 2021], name="year"),
-        pd.Index(["dtype: int64", "Length: 61, dtype: int64"]),
+        pd.Index(["Length: 62, ", "dtype: str, Length: 62, "]),
     ],
 )
 def test_labels_of_columns_are_printed_as_by_pandas(columns):
@@ -172,7 +172,7 @@ def test_frames_without_columns_or_rows_are_printed_as_by_pandas():
     assert repr(imported(expected)) == repr(expected)
 
 
-def test_nulls_are_printed_as_by_cudf():
+def test_nulls_cannot_be_taken_for_values():
     table = pa.table(
         {
             "i": [1, None, 3],
@@ -199,6 +199,18 @@ def test_nulls_are_printed_as_by_cudf():
         2       3
         Name: i, dtype: int64"""
     )
+
+
+def test_nulls_of_an_index_cannot_be_taken_for_values():
+    frame = imported(pa.table({"i": [1, None, 3], "j": [1, 2, 3]})).set_index("i")
+    assert repr(frame.index) == "Index([1, <NA>, 3], dtype='int64', name='i')"
+
+
+def test_the_frequency_of_an_index_is_printed():
+    dates = pd.date_range("2026-01-01", periods=3, freq="D", unit="ns")
+    index = imported(labelled(dates)).index
+    index._freq = dates.freq
+    assert repr(index) == repr(dates)
 
 
 def test_only_what_is_printed_is_converted(monkeypatch):
@@ -387,6 +399,8 @@ def test_frames_are_rearranged():
     [
         lambda frame: frame["int"].sum(),
         lambda frame: frame["int"] + 1,
+        lambda frame: frame["float"].astype("int64"),
+        lambda frame: frame["int"].astype("float64"),
         lambda frame: frame.sort_values("int"),
         lambda frame: cudf.concat([frame, frame]),
         lambda frame: frame.describe(),
