@@ -6,11 +6,7 @@ from cudf_arrow_bridge import _load
 _load.load_libraries()
 
 from cudf_arrow_bridge import _build_info  # noqa: E402
-from cudf_arrow_bridge.accessors import (  # noqa: E402
-    install_protocol,
-    register_when_imported,
-    uninstall_protocol,
-)
+from cudf_arrow_bridge.accessors import register_when_imported  # noqa: E402
 from cudf_arrow_bridge.arrow.buffers import BufferInfo  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array import DeviceArray  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream  # noqa: E402
@@ -18,6 +14,10 @@ from cudf_arrow_bridge.cuda.residency import DeviceType, has_gpu  # noqa: E402
 from cudf_arrow_bridge.from_arrow import (  # noqa: E402
     from_arrow_device,
     from_arrow_device_stream,
+)
+from cudf_arrow_bridge.installed_protocol import (  # noqa: E402
+    install_protocol,
+    uninstall_protocol,
 )
 from cudf_arrow_bridge.tensors import (  # noqa: E402
     from_cuda_array_interface,

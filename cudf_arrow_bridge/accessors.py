@@ -1,33 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accessor ``df.arrow_device``, and the opt-in protocol on cuDF's own classes."""
+"""The accessor ``df.arrow_device``."""
 
 from __future__ import annotations
 
 import importlib.abc
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .arrow.device_array import DeviceArray
+from .arrow.device_array_stream import DeviceArrayStream
 from .cuda.streams import cudf_handle_of_all_threads
 from .frames.proxies import proxy_class
-from .to_arrow import to_arrow_device
+from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "ArrowDeviceAccessor",
-    "InstalledProtocol",
-    "install_protocol",
-    "register_when_imported",
-    "uninstall_protocol",
-]
+__all__ = ["ArrowDeviceAccessor", "register_when_imported"]
 
 _NAME = "arrow_device"
-_METHOD = "__arrow_c_device_array__"
+
+_Options = ParamSpec("_Options")
+_Result = TypeVar("_Result")
+
+
+def _with_keywords_of(
+    function: Callable[Concatenate[Any, _Options], _Result],
+) -> Callable[[Callable[..., _Result]], Callable[Concatenate[Any, _Options], _Result]]:
+    """Give a method the keywords of a function whose first parameter is the object."""
+
+    def decorate(method: Callable[..., _Result]) -> Callable[Concatenate[Any, _Options], _Result]:
+        own = inspect.signature(method).parameters["self"]
+        signature = inspect.signature(function)
+        _, *keywords = signature.parameters.values()
+        signature = signature.replace(parameters=[own, *keywords])
+        setattr(method, "__signature__", signature)  # noqa: B010
+        return method
+
+    return decorate
 
 
 class ArrowDeviceAccessor:
@@ -36,6 +50,7 @@ class ArrowDeviceAccessor:
     Examples
     --------
     >>> df.arrow_device.export()  # doctest: +SKIP
+    >>> df.arrow_device.export_stream(max_rows=1_000_000)  # doctest: +SKIP
     >>> consumer(df.arrow_device)  # doctest: +SKIP
     """
 
@@ -44,45 +59,58 @@ class ArrowDeviceAccessor:
     def __init__(self, obj: Any) -> None:
         self._obj = obj
 
-    def export(
-        self,
-        *,
-        stream: Any = None,
-        requested_schema: Any = None,
-        preserve_index: bool | None = None,
-    ) -> DeviceArray:
-        """Export the object; see :func:`cudf_arrow_bridge.to_arrow_device`.
+    @_with_keywords_of(to_arrow_device)
+    def export(self, **options: Any) -> DeviceArray:
+        """Export the object, with the keywords of :func:`cudf_arrow_bridge.to_arrow_device`."""
+        return to_arrow_device(self._obj, **options)
 
-        Parameters
-        ----------
-        stream
-            The stream that made the data.
-        requested_schema
-            An Arrow schema that the consumer asks for.
-        preserve_index
-            None: a RangeIndex is metadata, any other index columns. True: always columns.
-            False: dropped.
+    @_with_keywords_of(to_arrow_device_stream)
+    def export_stream(self, **options: Any) -> DeviceArrayStream:
+        """Export the object in batches.
+
+        The keywords are those of :func:`cudf_arrow_bridge.to_arrow_device_stream`.
         """
-        return to_arrow_device(
-            self._obj,
-            stream=stream,
-            requested_schema=requested_schema,
-            preserve_index=preserve_index,
-        )
+        return to_arrow_device_stream(self._obj, **options)
 
     @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema that the object exports with."""
+    def schema(self) -> pa.Schema | pa.Field:
+        """The Arrow schema of a frame, or the field of a series or index, as it is exported."""
         return self.export().schema
+
+    # Consumers may call these on any thread, and do not know which one made the data.
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> tuple[object, object]:
-        # Consumers may call this on any thread, and do not know which one made the data.
+        """Export as PyCapsules ``arrow_schema`` and ``arrow_device_array``."""
         exported = self.export(stream=cudf_handle_of_all_threads())
         return exported.__arrow_c_device_array__(requested_schema, **kwargs)
 
+    def __arrow_c_device_stream__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> object:
+        """Export as an ``arrow_device_array_stream`` PyCapsule: a stream of one batch."""
+        exported = self.export_stream(stream=cudf_handle_of_all_threads())
+        return exported.__arrow_c_device_stream__(requested_schema, **kwargs)
+
+    @property
+    def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
+        """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
+
+        A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
+        """
+        return self.export(stream=cudf_handle_of_all_threads()).__arrow_c_array__
+
+    @property
+    def __arrow_c_stream__(self) -> Callable[..., object]:
+        """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+
+        A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
+        """
+        return self.export_stream(stream=cudf_handle_of_all_threads()).__arrow_c_stream__
+
     def __arrow_c_schema__(self) -> object:
+        """Export the schema as an ``arrow_schema`` PyCapsule."""
         return self.export().__arrow_c_schema__()
 
     def __repr__(self) -> str:
@@ -164,65 +192,3 @@ def register_when_imported() -> None:
     """Register the accessors now if their classes exist, else as soon as they do."""
     for watcher in _WATCHERS:
         watcher.start()
-
-
-def _export(
-    self: Any, requested_schema: object | None = None, **kwargs: Any
-) -> tuple[object, object]:
-    """Export by the Arrow C device data interface, through cudf_arrow_bridge."""
-    accessor = ArrowDeviceAccessor(self)
-    return accessor.__arrow_c_device_array__(requested_schema, **kwargs)
-
-
-class InstalledProtocol:
-    """What :func:`install_protocol` added; as a context manager, removes it at its end."""
-
-    def __init__(self, classes: Sequence[type]) -> None:
-        self._classes = tuple(classes)
-
-    def __enter__(self) -> InstalledProtocol:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _remove(self._classes)
-
-
-def install_protocol() -> InstalledProtocol:
-    """Give cuDF's own DataFrame, Series and Index ``__arrow_c_device_array__``.
-
-    An opt-in for the whole process: any consumer of the protocol then takes cuDF objects directly.
-    A class with such a method of its own keeps that. Installing twice changes nothing.
-
-    Returns
-    -------
-    InstalledProtocol
-        A context manager; leaving it removes what this call added.
-
-    See Also
-    --------
-    uninstall_protocol : Remove it without a context.
-    """
-    import cudf
-
-    added = [cls for cls in (cudf.DataFrame, cudf.Series, cudf.Index) if not hasattr(cls, _METHOD)]
-    for cls in added:
-        setattr(cls, _METHOD, _export)
-    return InstalledProtocol(added)
-
-
-def uninstall_protocol() -> None:
-    """Remove what :func:`install_protocol` added, if anything."""
-    import cudf
-
-    _remove((cudf.DataFrame, cudf.Series, cudf.Index))
-
-
-def _remove(classes: Sequence[type]) -> None:
-    for cls in classes:
-        if vars(cls).get(_METHOD) is _export:
-            delattr(cls, _METHOD)

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+import inspect
 import subprocess
 import sys
 import textwrap
 
 import cudf
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
+import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge import accessors
 from testing.host_frames import frame, index, multi, numbers, series
-
-METHOD = "__arrow_c_device_array__"
 
 
 class Exported:
@@ -21,14 +24,23 @@ class Exported:
     def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
         return self, requested_schema, kwargs
 
+    def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
+        return self, requested_schema, kwargs
+
     def __arrow_c_schema__(self):
         return "a capsule"
 
+    @property
+    def __arrow_c_array__(self):
+        return self
 
-@pytest.fixture(autouse=True)
+    __arrow_c_stream__ = __arrow_c_array__
+
+
+@pytest.fixture
 def exporter(monkeypatch):
-    accessors.register_when_imported()
-    monkeypatch.setattr(accessors, "to_arrow_device", lambda obj, **options: Exported(obj, options))
+    for name in ("to_arrow_device", "to_arrow_device_stream"):
+        monkeypatch.setattr(accessors, name, lambda obj, **options: Exported(obj, options))
 
 
 OBJECTS = [
@@ -41,56 +53,92 @@ OBJECTS = [
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=lambda obj: type(obj).__name__)
-def test_every_cudf_object_has_the_accessor(obj):
+def test_every_cudf_object_has_the_accessor(obj, exporter):
     assert "arrow_device" in dir(obj)
-    found = obj.arrow_device.export(stream="s", preserve_index=True)
-    assert found.obj is obj
-    assert found.options == {"stream": "s", "requested_schema": None, "preserve_index": True}
+    for export in (obj.arrow_device.export, obj.arrow_device.export_stream):
+        found = export(stream="s", preserve_index=True)
+        assert found.obj is obj
+        assert found.options == {"stream": "s", "preserve_index": True}
     assert obj.arrow_device.schema == "the schema"
     assert type(obj).__name__ in repr(obj.arrow_device)
 
 
-def test_the_accessor_speaks_the_protocol():
+@pytest.mark.parametrize("method", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
+def test_the_accessor_speaks_the_device_protocols(method, exporter):
     obj = OBJECTS[0]
-    found, requested, kwargs = obj.arrow_device.__arrow_c_device_array__("schema", later=None)
+    found, requested, kwargs = getattr(obj.arrow_device, method)("schema", later=None)
     assert (found.obj, requested, kwargs) == (obj, "schema", {"later": None})
+    # Whichever thread it is called on.
+    assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
     assert obj.arrow_device.__arrow_c_schema__() == "a capsule"
+
+
+@pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
+def test_the_accessor_speaks_the_hosts_protocols(method, exporter):
+    found = getattr(OBJECTS[0].arrow_device, method)
+    assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("export", bridge.to_arrow_device), ("export_stream", bridge.to_arrow_device_stream)],
+)
+def test_exports_take_what_the_functions_take(name, function):
+    signature = inspect.signature(getattr(OBJECTS[0].arrow_device, name))
+    (_, *keywords) = inspect.signature(function).parameters.values()
+    assert list(signature.parameters.values()) == keywords
+    assert signature.return_annotation == inspect.signature(function).return_annotation
+    unbound = inspect.signature(getattr(accessors.ArrowDeviceAccessor, name))
+    assert next(iter(unbound.parameters)) == "self"
+
+
+def test_exports_refuse_what_the_functions_do_not_take():
+    with pytest.raises(TypeError, match="max_row"):
+        OBJECTS[0].arrow_device.export_stream(max_row=2)
+
+
+def test_exports_do_as_they_are_told():
+    obj = frame({"a": numbers(5)}, index=index(numbers(5, 7), "rows"))
+    array = obj.arrow_device.export(preserve_index=False)
+    assert pa.record_batch(array).to_pydict() == {"a": [0, 1, 2, 3, 4]}
+    batches = list(obj.arrow_device.export_stream(max_rows=2, preserve_index=True))
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    assert pa.record_batch(batches[1]).to_pydict() == {"a": [2, 3], "rows": [9, 10]}
+
+
+def test_consumers_of_the_hosts_protocols_take_the_accessor():
+    obj = frame({"a": numbers()})
+    expected = {"a": [0, 1, 2]}
+    assert pa.table(obj.arrow_device).to_pydict() == expected
+    assert pa.RecordBatchReader.from_stream(obj.arrow_device).read_all().to_pydict() == expected
+    assert pa.record_batch(OnlyArray(obj.arrow_device)).to_pydict() == expected
+    assert pl.DataFrame(obj.arrow_device).to_dict(as_series=False) == expected
+    assert pd.DataFrame.from_arrow(obj.arrow_device).to_dict("list") == expected
+    assert pa.chunked_array(obj["a"].arrow_device).to_pylist() == expected["a"]
+
+
+class OnlyArray:
+    """Shows a consumer nothing but the array in host memory."""
+
+    def __init__(self, obj):
+        self.__arrow_c_array__ = obj.__arrow_c_array__
+
+
+def test_the_hosts_protocols_are_not_for_memory_of_the_gpu(monkeypatch):
+    cuda = property(lambda self: bridge.DeviceType.CUDA)
+    monkeypatch.setattr(bridge.DeviceArray, "device_type", cuda)
+    monkeypatch.setattr(bridge.DeviceArrayStream, "device_type", cuda)
+    monkeypatch.setattr("cudf_arrow_bridge.arrow.device_array_stream.has_gpu", lambda: True)
+    accessor = frame({"a": numbers()}).arrow_device
+    assert not hasattr(accessor, "__arrow_c_array__")
+    assert not hasattr(accessor, "__arrow_c_stream__")
+    assert hasattr(accessor, "__arrow_c_device_stream__")
 
 
 def test_registering_again_changes_nothing():
     before = cudf.Series.__dict__["arrow_device"]
     accessors.register_when_imported()
     assert cudf.Series.__dict__["arrow_device"] is before
-
-
-def test_install_protocol_is_taken_back_at_the_end():
-    assert not any(hasattr(obj, METHOD) for obj in OBJECTS)
-    with accessors.install_protocol():
-        for obj in OBJECTS:
-            found, requested, kwargs = obj.__arrow_c_device_array__("schema", later=1)
-            assert (found.obj, requested, kwargs) == (obj, "schema", {"later": 1})
-        with accessors.install_protocol():
-            pass
-        assert hasattr(cudf.Series, METHOD), "the inner one added nothing, so it takes nothing"
-    assert not any(hasattr(obj, METHOD) for obj in OBJECTS)
-
-
-def test_install_protocol_for_good():
-    accessors.install_protocol()
-    accessors.install_protocol()
-    assert hasattr(cudf.Index, METHOD)
-    accessors.uninstall_protocol()
-    accessors.uninstall_protocol()
-    assert not any(hasattr(obj, METHOD) for obj in OBJECTS)
-
-
-def test_a_method_of_cudfs_own_stays(monkeypatch):
-    own = lambda self, **kwargs: "own"  # noqa: E731
-    monkeypatch.setattr(cudf.Series, METHOD, own, raising=False)
-    with accessors.install_protocol():
-        assert vars(cudf.Series)[METHOD] is own
-        assert hasattr(cudf.DataFrame, METHOD)
-    assert vars(cudf.Series)[METHOD] is own
 
 
 def run(code):

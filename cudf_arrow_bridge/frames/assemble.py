@@ -15,6 +15,7 @@ from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import are_same
 from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
 from .from_pylibcudf import ColumnConverter
+from .host_frames import enable_host_frames
 from .layout import RowIndex, decode_field, decode_schema
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class FrameAssembler:
     """
 
     def __init__(self, schema: pa.Schema, labels: tuple[Any, ...] = ()) -> None:
+        enable_host_frames()
         self.labels = labels
         self._layout = decode_schema(schema, labels)
         self._frame_labels = FrameLabels(self._layout.labels)
@@ -157,6 +159,7 @@ class SeriesAssembler:
     """
 
     def __init__(self, field: pa.Field, labels: tuple[Any, ...] = ()) -> None:
+        enable_host_frames()
         self.labels = labels
         self._name, hint, self._row_index = decode_field(field, labels)
         self._convert = ColumnConverter(field, hint)

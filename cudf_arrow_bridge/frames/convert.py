@@ -12,9 +12,19 @@ import pylibcudf as plc
 from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 
-__all__ = ["all_null_strings", "cast_codes", "codes_of", "days_to_seconds", "decode", "sequence"]
+__all__ = [
+    "INTEGERS",
+    "all_null_strings",
+    "cast_codes",
+    "codes_of",
+    "count_nulls",
+    "days_to_seconds",
+    "decode",
+    "sequence",
+]
 
-_INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
+#: The integers of libcudf, and those of NumPy.
+INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.INT8: np.dtype("int8"),
     plc.TypeId.INT16: np.dtype("int16"),
     plc.TypeId.INT32: np.dtype("int32"),
@@ -24,7 +34,7 @@ _INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
     plc.TypeId.UINT32: np.dtype("uint32"),
     plc.TypeId.UINT64: np.dtype("uint64"),
 }
-_IDS = {dtype: type_id for type_id, dtype in _INTEGERS.items()}
+_IDS = {dtype: type_id for type_id, dtype in INTEGERS.items()}
 _SECONDS_PER_DAY = 86_400
 _NO_BYTES = pa.py_buffer(b"")
 
@@ -60,7 +70,7 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
 
     Codes of the same width are not negative, so that their memory is shared.
     """
-    old_dtype = _INTEGERS[column.type().id()]
+    old_dtype = INTEGERS[column.type().id()]
     type_id = _IDS[dtype]
     if old_dtype.itemsize == dtype.itemsize:
         return _as_integers(column, column, plc.DataType(type_id))
@@ -72,6 +82,15 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
     # Data under nulls may be out of range, and does not matter.
     new[begin:] = old[begin:].astype(dtype, casting="unsafe")
     return _with_data(column, type_id, new)
+
+
+def count_nulls(mask: Any, offset: int, size: int) -> int:
+    """Count the nulls among some rows of a mask in host memory."""
+    bits = _as_buffer(mask)
+    null_count: int = pa.Array.from_buffers(
+        pa.bool_(), size, [bits, bits], offset=offset
+    ).null_count
+    return null_count
 
 
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
@@ -128,7 +147,7 @@ def _decode_device(column: plc.Column, values: plc.Column, stream: Any) -> plc.C
 
 
 def _decode_host(column: plc.Column, values: plc.Column) -> plc.Column:
-    index_type = pa.from_numpy_dtype(_INTEGERS[column.type().id()])
+    index_type = pa.from_numpy_dtype(INTEGERS[column.type().id()])
     taken = _to_arrow(values, _binary_type(values)).take(_to_arrow(column, index_type))
     mask, *buffers = taken.buffers()
     spans = [HostSpan(_bytes(buffer)) for buffer in buffers]

@@ -19,7 +19,7 @@ from cudf.core._internals.timezones import get_compatible_timezone
 from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
-from cudf.core.column import ColumnBase
+from cudf.core.column import CategoricalColumn, ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 
@@ -29,6 +29,7 @@ from . import real_pandas as pd
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
+    "CategoricalColumn",
     "ColumnBase",
     "ColumnMaker",
     "FrameLabels",

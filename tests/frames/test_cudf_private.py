@@ -18,6 +18,7 @@ from cudf_arrow_bridge._core.columns import types_of
 from cudf_arrow_bridge._core.shared_columns import share_columns
 from cudf_arrow_bridge.cuda.spans import HostSpan
 from cudf_arrow_bridge.frames import cudf_private as private
+from cudf_arrow_bridge.frames import host_frames
 from testing.host import addresses, to_plc
 from testing.host_frames import column, numbers
 from testing.samples import cut_column
@@ -364,6 +365,26 @@ def test_columns_of_some_dtypes_are_not_shared():
     columns = [plain(), struct(a=1)]
     assert share_columns(columns, private.buffer_sharer(), (cudf.StructDtype,)) is None
     assert len(columns[0].data.owner._slices) == 2
+
+
+def test_category_columns():
+    dtype = cudf.CategoricalDtype(cudf.Index._from_column(plain()), ordered=True)
+    made = private.make_column(to_plc(pa.array([0, 1], pa.uint8())), dtype)
+    assert isinstance(made, private.CategoricalColumn)
+    assert addresses(made.codes.plc_column) == addresses(made.plc_column)
+    assert made.categories.dtype == np.dtype("int64")
+    assert made.ordered
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        pytest.param(owner, name, id=f"{owner.__name__}-{name}")
+        for owner, name, _ in host_frames.REPLACEMENTS
+    ],
+)
+def test_what_host_frames_replace(owner, name):
+    assert name in vars(owner)
 
 
 def test_range_of():

@@ -17,6 +17,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
+    ("installed_protocol",),
     ("accessors",),
     ("from_arrow", "tensors", "to_arrow"),
     ("export", "import_"),

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people type first: printing, converting and slicing frames where there is no GPU.
+
+pandas and pyarrow say what is right: they have the same data from its source.
+"""
+
+import decimal
+import re
+import subprocess
+import sys
+import textwrap
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+from cudf.core.column import ColumnBase
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.frames import host_frames
+from testing import samples
+from testing.host import addresses
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+
+ZONE = "Europe/Berlin"
+#: A column of each kind that pandas keeps as cuDF does.
+COLUMNS = {
+    "int": pa.array(range(70), pa.int64()),
+    "small": pa.array([i % 7 for i in range(70)], pa.uint8()),
+    "float": pa.array([i / 4 for i in range(70)], pa.float32()),
+    "bool": pa.array([i % 3 == 0 for i in range(70)]),
+    "text": pa.array([f"<t{i}>" for i in range(70)]),
+    "category": pa.array([f"c{i % 5}" for i in range(70)]).dictionary_encode(),
+    "time": pa.array([i * 10**9 for i in range(70)], pa.timestamp("us")),
+    "zone": pa.array([i * 10**12 for i in range(70)], pa.timestamp("us", ZONE)),
+    "duration": pa.array(range(70), pa.duration("ms")),
+    "decimal": pa.array([decimal.Decimal(i) / 100 for i in range(70)], pa.decimal128(9, 2)),
+    "list": pa.array([list(range(i % 4)) for i in range(70)]),
+    "struct": pa.array([{"x": i, "y": str(i)} for i in range(70)]),
+}
+
+
+@pytest.fixture(autouse=True)
+def _as_after_an_import():
+    """Whichever test is the first, and whatever it does."""
+    host_frames.enable_host_frames()
+    yield
+    host_frames.enable_host_frames()
+
+
+def with_nulls(array):
+    """The same column, with nulls where nothing lines up with bytes."""
+    keep = pa.array([i % 5 != 2 for i in range(len(array))])
+    return pa.array(
+        [
+            value if kept.as_py() else None
+            for value, kept in zip(array.to_pylist(), keep, strict=True)
+        ],
+        array.type,
+    )
+
+
+TABLES = {
+    "no nulls": pa.table(COLUMNS),
+    "nulls": pa.table({name: with_nulls(array) for name, array in COLUMNS.items()}),
+}
+
+
+def labelled(labels):
+    """A frame of pandas with an index of its own."""
+    values = {"a": range(len(labels)), "b": [f"v{i}" for i in range(len(labels))]}
+    return pd.DataFrame(values, index=labels)
+
+
+INDEXES = {
+    "range": pd.RangeIndex(10, 80, name="rows"),
+    "text": pd.Index([f"r{i}" for i in range(70)], name="rows"),
+    "time": pd.DatetimeIndex([f"2026-01-{1 + i % 31}" for i in range(70)], name="when"),
+    "category": pd.CategoricalIndex([f"c{i % 3}" for i in range(70)], name="kind"),
+    "interval": pd.interval_range(0, 70, name="bins"),
+    "float": pd.Index(np.arange(70) / 2),
+    "multi": pd.MultiIndex.from_product([list("abcdefg"), range(10)], names=["x", "y"]),
+}
+
+
+def imported(data):
+    """A frame of cuDF's, of a table or of a frame of pandas."""
+    return bridge.from_arrow_device(
+        pa.Table.from_pandas(data) if isinstance(data, pd.DataFrame) else data
+    )
+
+
+@pytest.fixture(
+    params=[
+        {},
+        {"display.max_rows": 8, "display.min_rows": None},
+        {"display.max_rows": None},
+        {"display.max_columns": 4},
+        {"display.width": 40},
+    ],
+    ids=str,
+)
+def options(request):
+    with pd.option_context(
+        *[part for pair in request.param.items() for part in pair] or ["display.max_rows", 60]
+    ):
+        yield
+
+
+@pytest.mark.parametrize("rows", [0, 1, 60, 61, 70])
+def test_frames_are_printed_as_by_pandas(rows, options):
+    table = TABLES["no nulls"].slice(0, rows)
+    expected = table.to_pandas()
+    frame = imported(table)
+    assert repr(frame) == str(frame) == repr(expected)
+    assert frame._repr_html_() == expected._repr_html_()
+
+
+@pytest.mark.parametrize("rows", [1, 70])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_series_are_printed_as_by_pandas(name, rows, options):
+    source = pa.table(COLUMNS).slice(0, rows).select([name])
+    series, expected = imported(source)[name], source.to_pandas()[name]
+    # The dtype is that of cuDF.
+    found, _, dtype = repr(series).rpartition("dtype: ")
+    assert found == repr(expected).rpartition("dtype: ")[0]
+    assert dtype.partition("\n")[0] == str(series.dtype)
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_labels_are_printed_as_by_pandas(kind, options):
+    expected = labelled(INDEXES[kind])
+    frame = imported(expected)
+    assert repr(frame) == repr(expected)
+    assert repr(frame["a"]) == repr(expected["a"])
+    assert repr(frame.index) == repr(expected.index)
+
+
+@pytest.mark.parametrize("count", [100, 101, 1000])
+@pytest.mark.parametrize("limit", [100, 7, None])
+def test_long_indexes_are_printed_as_by_pandas(count, limit):
+    expected = pd.Index([i * i for i in range(count)], name="squares")
+    with pd.option_context("display.max_seq_items", limit):
+        assert repr(imported(labelled(expected)).index) == repr(expected)
+        pairs = pd.MultiIndex.from_arrays([expected, expected.astype("str")])
+        assert repr(imported(labelled(pairs)).index) == repr(pairs)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pd.MultiIndex.from_tuples([("x", "y"), ("x", "z")], names=["up", "down"]),
+        pd.Index([2020, 2021], name="year"),
+        pd.Index(["Length: 62, ", "dtype: str, Length: 62, "]),
+    ],
+)
+def test_labels_of_columns_are_printed_as_by_pandas(columns):
+    expected = labelled(INDEXES["text"]).set_axis(columns, axis=1)
+    frame = imported(expected)
+    assert repr(frame) == repr(expected)
+    for position in range(2):
+        assert repr(frame[columns[position]]) == repr(expected.iloc[:, position])
+
+
+def test_frames_without_columns_or_rows_are_printed_as_by_pandas():
+    expected = pd.DataFrame(index=INDEXES["text"])
+    assert repr(imported(expected)) == repr(expected)
+    expected = labelled(INDEXES["text"])[:0]
+    assert repr(imported(expected)) == repr(expected)
+
+
+def test_nulls_cannot_be_taken_for_values():
+    table = pa.table(
+        {
+            "i": [1, None, 3],
+            "f": [0.5, None, float("nan")],
+            "b": [True, None, False],
+            "s": ["a", None, "c"],
+            "t": pa.array([0, None, 1], pa.timestamp("s")),
+            "c": pa.array(["x", None, "y"]).dictionary_encode(),
+            "d": pa.array([decimal.Decimal("0.10"), None, decimal.Decimal("0.20")]),
+            "l": [[1], None, []],
+        }
+    )
+    assert repr(imported(table)) == textwrap.dedent(
+        """\
+              i     f      b    s                   t    c     d     l
+        0     1   0.5   True    a 1970-01-01 00:00:00    x  0.10   [1]
+        1  <NA>  <NA>   <NA>  NaN                 NaT  NaN  <NA>  <NA>
+        2     3   NaN  False    c 1970-01-01 00:00:01    y  0.20    []"""
+    )
+    assert repr(imported(table)["i"]) == textwrap.dedent(
+        """\
+        0       1
+        1    <NA>
+        2       3
+        Name: i, dtype: int64"""
+    )
+
+
+def test_nulls_of_an_index_cannot_be_taken_for_values():
+    frame = imported(pa.table({"i": [1, None, 3], "j": [1, 2, 3]})).set_index("i")
+    assert repr(frame.index) == "Index([1, <NA>, 3], dtype='int64', name='i')"
+
+
+def test_the_frequency_of_an_index_is_printed():
+    dates = pd.date_range("2026-01-01", periods=3, freq="D", unit="ns")
+    index = imported(labelled(dates)).index
+    index._freq = dates.freq
+    assert repr(index) == repr(dates)
+
+
+def test_only_what_is_printed_is_converted(monkeypatch):
+    sizes = []
+    to_arrow = vars(ColumnBase)["to_arrow"]
+
+    def watch(self):
+        sizes.append(len(self))
+        return to_arrow(self)
+
+    monkeypatch.setattr(ColumnBase, "to_arrow", watch)
+    frame = imported(labelled(pd.Index([i * i for i in range(100_000)])))
+    assert repr(frame)
+    assert frame._repr_html_()
+    assert repr(frame["a"])
+    assert repr(frame.index)
+    assert sum(sizes) >= 4 * 31
+    assert max(sizes) <= 51
+
+
+@pytest.mark.parametrize("nulls", TABLES)
+@pytest.mark.parametrize("cut", [slice(0, 70), slice(3, 61), slice(5, 5)], ids=str)
+def test_frames_become_those_of_pandas(nulls, cut):
+    table = TABLES[nulls][cut]
+    found, expected = imported(TABLES[nulls])[cut].to_pandas(), table.to_pandas()
+    # Half of the values of these are arrays of NumPy, the other lists.
+    for lists in (found, expected):
+        lists["list"] = [None if value is None else list(value) for value in lists["list"]]
+    found.index = pd.RangeIndex(len(found))
+    pd.testing.assert_frame_equal(found, expected, check_column_type=True)
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_indexes_become_those_of_pandas(kind):
+    expected = labelled(INDEXES[kind])
+    frame = imported(expected)
+    pd.testing.assert_frame_equal(frame.to_pandas(), expected)
+    pd.testing.assert_series_equal(frame["a"].to_pandas(), expected["a"])
+    pd.testing.assert_index_equal(frame.index.to_pandas(), expected.index, exact="equiv")
+    part = expected.iloc[9:20]
+    pd.testing.assert_frame_equal(frame.iloc[9:20].to_pandas(), part)
+
+
+def test_attributes_and_nullable_types_become_those_of_pandas():
+    frame = imported(pa.table({"a": [1, None]}))
+    frame.attrs["unit"] = "m"
+    assert frame.to_pandas().attrs == {"unit": "m"}
+    assert frame.to_pandas(nullable=True)["a"].dtype == pd.Int64Dtype()
+    assert frame.to_pandas(arrow_type=True)["a"].dtype == pd.ArrowDtype(pa.int64())
+
+
+@pytest.mark.parametrize("nulls", TABLES)
+@pytest.mark.parametrize("cut", [slice(0, 70), slice(3, 61), slice(64, 70)], ids=str)
+def test_frames_become_tables_without_copying(nulls, cut):
+    source = TABLES[nulls].combine_chunks()
+    found = imported(source)[cut].to_arrow(preserve_index=False)
+    assert found.to_pydict() == source[cut].to_pydict()
+    assert [column.null_count for column in found] == [column.null_count for column in source[cut]]
+    for name in ("int", "small", "float", "time", "zone", "duration", "decimal"):
+        assert found.schema.field(name).type == source.schema.field(name).type
+        (column,), (original,) = (table[name].chunks for table in (found, source))
+        width = original.type.bit_width // 8
+        address = original.buffers()[1].address + cut.start * width
+        assert column.buffers()[1].address + column.offset * width == address
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize(
+    ("type_", "nesting"),
+    # cuDF takes no dictionaries of decimals.
+    [case for case in samples.NESTED_TYPES if not re.match("decimal.*-dictionary", case.id)],
+)
+def test_every_type_is_sliced_and_becomes_an_array(type_, nesting, nulls):
+    source = samples.nest(type_, nesting, samples.MANY, nulls)
+    series = bridge.from_arrow_device(source)
+    # What cuDF has no type for arrives as another one.
+    wanted = type_in_frames(source.type)
+    expected = source if wanted == source.type else source.cast(wanted)
+    for begin, end in ((0, samples.MANY), (1, 130), (9, 9), (32, 64)):
+        part = series.iloc[begin:end]
+        assert part.to_arrow().to_pylist() == expected[begin:end].to_pylist()
+        assert len(part.to_pandas()) == end - begin
+        assert part.null_count == expected[begin:end].null_count
+        assert pa.array(bridge.to_arrow_device(part)).to_pylist() == source[begin:end].to_pylist()
+    assert repr(series)
+
+
+def type_in_frames(type_):
+    """Days are seconds in frames, nulls strings; dictionaries keep what they are of."""
+    if pa.types.is_date32(type_):
+        return pa.timestamp("s")
+    if pa.types.is_null(type_):
+        return pa.string()
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, type_in_frames(type_.value_type))
+    return type_
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_tables_know_the_index(kind):
+    expected = labelled(INDEXES[kind])
+    table = imported(expected).to_arrow()
+    pd.testing.assert_frame_equal(table.to_pandas(), expected)
+    with_range = imported(expected).to_arrow(preserve_index=True)
+    assert with_range.num_columns == 2 + expected.index.nlevels
+
+
+def test_categories_become_those_of_pandas_and_pyarrow():
+    many = pd.Categorical([f"c{i}" for i in range(200)] + [None], ordered=True)
+    series = imported(pd.DataFrame({"a": many}))["a"]
+    assert series.to_arrow().type.index_type == pa.int16()
+    assert series.to_arrow().type.ordered
+    pd.testing.assert_series_equal(series.to_pandas(), pd.Series(many, name="a"))
+    numbers = pa.DictionaryArray.from_arrays([2, 1, None, 0], [0.5, float("nan"), 1.5])
+    expected = pd.Categorical([1.5, None, None, 0.5], categories=[0.5, 1.5])
+    assert (bridge.from_arrow_device(numbers).to_pandas().array == expected).sum() == 2
+    assert list(bridge.from_arrow_device(numbers).to_pandas().cat.codes) == [1, -1, -1, 0]
+    with pytest.raises(NotImplementedError, match="nullable=True"):
+        series.to_pandas(nullable=True)
+
+
+def test_numbers_become_arrays():
+    frame = imported(TABLES["no nulls"])
+    for name in ("int", "float", "bool", "time"):
+        expected = TABLES["no nulls"][name].to_numpy()
+        assert np.array_equal(frame[name].to_numpy(), expected)
+        assert frame[name].to_numpy().dtype == expected.dtype
+
+
+@pytest.mark.parametrize("nulls", TABLES)
+@pytest.mark.parametrize("begin", [0, 1, 7, 8, 9, 31, 33])
+def test_slices_share_memory_and_are_exported(nulls, begin):
+    frame = imported(TABLES[nulls])
+    part = frame.iloc[begin : begin + 30]
+    assert len(part) == 30
+    expected = TABLES[nulls][begin : begin + 30]
+    for name in COLUMNS:
+        assert addresses(part[name]._column.plc_column) == addresses(frame[name]._column.plc_column)
+        assert part[name].null_count == expected[name].null_count
+    batch = pa.record_batch(bridge.to_arrow_device(part))
+    batch.validate(full=True)
+    assert batch.to_pydict() == expected.to_pydict()
+    again = frame.iloc[begin:].head(30).tail(29).head(5)
+    assert pa.record_batch(bridge.to_arrow_device(again)).to_pydict() == expected[1:6].to_pydict()
+
+
+def test_slices_out_of_bounds_are_refused():
+    column = imported(TABLES["nulls"])["int"]._column.plc_column
+    for indices in ([0, 71], [-1, 3], [4, 3]):
+        with pytest.raises(IndexError, match="some of 70 expected"):
+            plc.copying.slice(column, indices)
+
+
+@pytest.mark.parametrize("nulls", TABLES)
+def test_copies_are_equal_and_have_memory_of_their_own(nulls):
+    frame = imported(TABLES[nulls]).iloc[3:60]
+    copied = frame.copy()
+    assert copied.to_arrow().equals(frame.to_arrow())
+    for name in COLUMNS:
+        before, after = (obj[name]._column.plc_column for obj in (frame, copied))
+        assert not set(addresses(before)) & (set(addresses(after)) - {None, 0})
+    shallow = frame.copy(deep=False)
+    assert addresses(shallow["int"]._column.plc_column) == addresses(
+        frame["int"]._column.plc_column
+    )
+
+
+def test_frames_are_rearranged():
+    source = TABLES["nulls"].to_pandas()
+    frame = imported(TABLES["nulls"])
+    for change in (
+        lambda obj: obj.drop(columns=["int", "text"]),
+        lambda obj: obj.rename(columns={"int": "number"}),
+        lambda obj: obj[["time", "float"]].set_index("time"),
+        lambda obj: obj[["time", "float"]].set_index("time").reset_index(),
+        lambda obj: obj.assign(again=obj["int"])[["again"]],
+    ):
+        pd.testing.assert_frame_equal(
+            change(frame).to_pandas().drop(columns="list", errors="ignore"),
+            change(source).drop(columns="list", errors="ignore"),
+        )
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda frame: frame["int"].sum(),
+        lambda frame: frame["int"] + 1,
+        lambda frame: frame["float"].astype("int64"),
+        lambda frame: frame["int"].astype("float64"),
+        lambda frame: frame.sort_values("int"),
+        lambda frame: cudf.concat([frame, frame]),
+        lambda frame: frame.describe(),
+        lambda frame: frame["text"].str.upper(),
+    ],
+)
+def test_what_takes_a_gpu_says_so(compute):
+    with pytest.raises(RuntimeError) as raised:
+        compute(imported(TABLES["no nulls"]))
+    (note,) = raised.value.__notes__
+    assert note.startswith("There is no GPU here")
+    assert "df.to_pandas()" in note
+
+
+def current():
+    return [vars(owner)[name] for owner, name, _ in host_frames.REPLACEMENTS]
+
+
+def test_what_is_replaced_can_be_taken_back():
+    imported(TABLES["nulls"])
+    ours = [replacement for *_, replacement in host_frames.REPLACEMENTS]
+    assert current() == ours
+    host_frames.enable_host_frames()
+    assert current() == ours
+    host_frames.disable_host_frames()
+    cudfs = current()
+    assert not any(one is other for one, other in zip(cudfs, ours, strict=True))
+    host_frames.disable_host_frames()
+    with pytest.raises(RuntimeError, match="cuda"):
+        repr(imported_without(TABLES["nulls"]))
+    host_frames.enable_host_frames()
+    assert current() == ours
+
+
+def imported_without(table):
+    """Import without replacing anything."""
+    frame = imported(table)
+    host_frames.disable_host_frames()
+    return frame
+
+
+def test_nothing_is_replaced_where_there_is_a_gpu():
+    """Simulated: `has_gpu` says that there is one."""
+    done = run(
+        """
+        import cudf, pyarrow as pa, pylibcudf as plc
+        from cudf_arrow_bridge.cuda import residency
+
+        residency.has_gpu = lambda: True
+        modules = [cudf, plc.copying, cudf.core.column]
+        names = [name for module in modules for name in vars(module).values()]
+        classes = [name for name in names if isinstance(name, type)]
+        before = [dict(vars(owner)) for owner in (*modules[1:], *classes)]
+        driver = __import__("cuda.bindings._internal.driver", fromlist=["driver"])
+        load = driver.load_nvidia_dynamic_lib
+        import cudf_arrow_bridge
+        from cudf_arrow_bridge.frames import host_frames
+
+        frame = cudf_arrow_bridge.from_arrow_device(pa.table({"a": [1, 2]}))
+        assert frame.shape == (2, 1)
+        accessors = {"arrow_device", "_accessors"}
+        for owner, attributes in zip((*modules[1:], *classes), before, strict=True):
+            now = {name: value for name, value in vars(owner).items() if name not in accessors}
+            old = {name: value for name, value in attributes.items() if name not in accessors}
+            assert now.keys() == old.keys(), owner
+            assert all(now[name] is old[name] for name in now), owner
+        assert driver.load_nvidia_dynamic_lib is load
+        assert len(host_frames.REPLACEMENTS) > 10
+        # But where there is none, they are.
+        residency.has_gpu = host_frames.has_gpu = lambda: False
+        host_frames.enable_host_frames()
+        assert vars(cudf.DataFrame)["_get_renderable_dataframe"] is host_frames.shown_frame
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
