@@ -17,7 +17,6 @@ from typing import Any
 
 import cudf
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
@@ -30,6 +29,7 @@ from ..cuda.residency import ComputeLocation, has_gpu
 from ..cuda.spans import HostSpan, view_host
 from ..cuda.streams import resolve_stream
 from . import convert
+from . import real_pandas as pd
 from .cudf_private import (
     CategoricalColumn,
     ColumnBase,

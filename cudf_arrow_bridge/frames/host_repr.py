@@ -11,8 +11,8 @@ from typing import Any
 
 import cudf
 import numpy as np
-import pandas as pd
 
+from . import real_pandas as pd
 from .cudf_private import ColumnBase, columns_of, range_of
 
 __all__ = ["RENDERABLE", "repr_index", "repr_series", "shown_frame"]

@@ -14,6 +14,7 @@ with without_proxies():
         NA,
         ArrowDtype,
         BooleanDtype,
+        Categorical,
         CategoricalDtype,
         DataFrame,
         DatetimeTZDtype,
@@ -40,6 +41,7 @@ with without_proxies():
         UInt32Dtype,
         UInt64Dtype,
         __version__,
+        get_option,
     )
     from pandas.api.types import infer_dtype, is_extension_array_dtype, pandas_dtype
 
@@ -47,6 +49,7 @@ __all__ = [
     "NA",
     "ArrowDtype",
     "BooleanDtype",
+    "Categorical",
     "CategoricalDtype",
     "DataFrame",
     "DatetimeTZDtype",
@@ -73,6 +76,7 @@ __all__ = [
     "UInt32Dtype",
     "UInt64Dtype",
     "__version__",
+    "get_option",
     "infer_dtype",
     "is_extension_array_dtype",
     "pandas_dtype",
