@@ -31,7 +31,8 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
     Parameters
     ----------
     obj
-        An object of cuDF or pylibcudf; or an array of another library, which is imported.
+        An object of cuDF or pylibcudf; an `ExportInput`; or an array of another library, which is
+        imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
     stream
@@ -42,6 +43,8 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         return export_input
     if is_cudf(obj):
         return _disassemble()(obj, preserve_index, stream)
+    if isinstance(obj, ExportInput):
+        return obj
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
     return export_input_of_source(source, stream)
 
