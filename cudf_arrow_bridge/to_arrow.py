@@ -150,28 +150,30 @@ def to_arrow_device_stream(
     TypeError
         If `source` is none of these, or has strings in a list: only a string by itself is a path.
     ValueError
-        If `max_rows` is not positive, a file is in another format, the schemas of files contradict
-        each other, or `columns` or `filter` are not those of the files or are given with anything
-        else.
+        If `max_rows` is not positive, a file is in another format, files have types that one type
+        cannot hold, or `columns` or `filter` name what files lack or are given with another source.
     FileNotFoundError
         If there is no such file.
 
     Notes
     -----
-    Files are named by a string, as a path, a folder, a glob or a URL of fsspec, or by a
-    ``pathlib.Path``, several files by a list of these. Their format is that of the first one, told
-    by its first bytes, CSV by its name. All files of a folder are read, those in folders below
-    included, in the order of their paths, except what begins with ``_`` or ``.`` and, beside files
-    of these formats, what ends otherwise; folders named ``key=value`` become columns. The schema is
-    that of all files: a column that a file lacks is null there, and a type that can hold those of
-    all files is taken. Each row group of Parquet, batch of Arrow files and block of CSV is read by
-    itself, when it is asked for, and uncompressed batches of local Arrow files are not copied. On a
-    GPU cuDF's chunked reader reads local Parquet files, if there is no `filter`; the rest is read
-    by pyarrow.
+    Files are named by a string or a ``pathlib.Path``: a path, a folder, a glob, or, as a string, a
+    URL of fsspec; several files by a list of ``Path`` objects. Their format is that of the first
+    file, told by its first bytes, CSV by its name. In folders, in those below them and in globs,
+    files come in the order of their paths; names that begin with ``_`` or ``.`` are left out, and
+    beside files that are named after these formats all others. In a folder, folders below that are
+    named ``key=value`` become columns. The schema is that of all files: a column that a file lacks
+    is null there, and types are widened.
 
-    Each task of a Dask collection runs once, also what several partitions need. Partitions come in
-    order, and the two after the one that was asked for are computed meanwhile. With a client they
-    stay on the workers until they are asked for.
+    Each row group of Parquet, batch of Arrow IPC and block of CSV is read when it is asked for.
+    Uncompressed batches of local Arrow files are not copied. On a GPU cuDF's chunked reader reads
+    the row groups of local Parquet files; pyarrow reads all else, and Parquet with a `filter`, with
+    categories, with columns of folders, and files whose types are not those of the schema.
+
+    Each task of a Dask collection runs once, also those that several partitions need. Partitions
+    come in order, and the two after the one that was asked for are computed in the meantime. With a
+    distributed client they stay on the workers until they are asked for; without one, partitions
+    are computed one after the other, on the scheduler that Dask is configured for.
 
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.

@@ -207,17 +207,28 @@ def test_partitions_stay_on_the_workers_until_they_are_asked_for(events, cluster
             assert len(fetched) == asked
             if asked == 1:
                 assert wait_until(lambda: {1, 2} <= set(events.names))
-                held = client.run_on_scheduler(workers_of)
-                assert sum(key.startswith("part-") for key in held) == AHEAD
+                assert wait_until(lambda: client.run_on_scheduler(partitions_held) == AHEAD)
 
 
-def workers_of(dask_scheduler):
-    """The keys of results that are in the memory of workers."""
-    return [key for state in dask_scheduler.workers.values() for key in map(key_of, state.has_what)]
+def partitions_held(dask_scheduler):
+    """How many partitions are in the memory of workers."""
+    workers = dask_scheduler.workers.values()
+    return sum(task.key.startswith("part-") for worker in workers for task in worker.has_what)
 
 
-def key_of(task):
-    return task.key
+def test_tasks_run_where_they_are_annotated_to(cluster):
+    with distributed.Client(cluster) as client:
+        addresses = list(client.scheduler_info()["workers"])
+        batches = []
+        for index in range(PARTITIONS):
+            with dask.annotate(workers=[addresses[index // 2 % 2]], allow_other_workers=False):
+                batches.append(dask.delayed(address)(index))
+        found = read(batches)["worker"].to_pylist()
+    assert found == [addresses[index // 2 % 2] for index in range(PARTITIONS)]
+
+
+def address(index):
+    return pa.record_batch({"worker": [distributed.get_worker().address]})
 
 
 def test_results_go_when_no_partition_needs_them(events):

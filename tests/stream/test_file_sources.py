@@ -147,6 +147,11 @@ def test_batches_are_those_of_the_files(tmp_path, ending):
     assert lengths(tmp_path, max_rows=15) == [15, 5, 13, 15, 5, 13, 15, 5, 14]
 
 
+def test_large_row_groups_are_not_split(tmp_path):
+    pq.write_table(pa.table({"a": pa.nulls(300_000, pa.int8())}), tmp_path / "0.parquet")
+    assert lengths(tmp_path) == [300_000]
+
+
 def test_row_groups_that_cannot_match_are_not_read(tmp_path):
     (path,) = write_parts(tmp_path, ".parquet", 1)
     whole = path.read_bytes()
@@ -160,24 +165,31 @@ def test_row_groups_that_cannot_match_are_not_read(tmp_path):
         read(path)
 
 
-def test_folders_named_after_keys_become_columns(tmp_path):
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv"])
+def test_folders_named_after_keys_become_columns(tmp_path, ending):
     for year in (2021, 2020):
         for kind in ("b", "a"):
             folder = tmp_path / f"year={year}" / f"kind={kind}"
             folder.mkdir(parents=True)
-            write_parquet(pa.table({"n": [year, len(kind)]}), folder / "0.parquet")
+            FORMATS[ending](pa.table({"n": [year, len(kind)]}), folder / f"0{ending}")
     found = read(tmp_path)
-    assert found.equals(ds.dataset(tmp_path, partitioning="hive").to_table())
+    known = ds.dataset(tmp_path, partitioning="hive", format=ending[1:])
+    assert found.equals(known.to_table())
     assert found["year"].to_pylist() == [2020] * 4 + [2021] * 4
     assert found["kind"].to_pylist() == ["a", "a", "b", "b"] * 2
     found = read(tmp_path, columns=["n", "kind"], filter=pc.field("year") == 2021)
     assert found.to_pydict() == {"n": [2021, 1, 2021, 1], "kind": ["a", "a", "b", "b"]}
+    # Nothing else is opened.
+    stream = bridge.to_arrow_device_stream(tmp_path, filter=pc.field("kind") == "b")
+    for unwanted in tmp_path.glob("*/kind=a/*"):
+        unwanted.unlink()
+    assert pa.table(StreamOnly(stream))["n"].to_pylist() == [2020, 1, 2021, 1]
     # A file by itself, or of a glob, has the columns that are in it.
-    assert read(tmp_path / "year=2020" / "kind=a").column_names == ["n"]
-    assert read(f"{tmp_path}/*/*/*.parquet").column_names == ["n"]
+    assert read(tmp_path / "year=2020" / "kind=b").column_names == ["n"]
+    assert read(f"{tmp_path}/*/*/*{ending}").column_names == ["n"]
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv"])
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".arrows", ".csv"])
 def test_files_of_different_schemas_get_one(tmp_path, ending):
     FORMATS[ending](pa.table({"a": [1, 2], "only": ["x", "y"]}), tmp_path / f"0{ending}")
     FORMATS[ending](pa.table({"b": [True], "a": [0.5]}), tmp_path / f"1{ending}")
@@ -190,9 +202,23 @@ def test_files_of_different_schemas_get_one(tmp_path, ending):
     }
 
 
+def test_types_of_csv_are_those_of_all_files_and_blocks(tmp_path):
+    # The first block, of a mebibyte, has integers.
+    (tmp_path / "0.csv").write_text("a\n" + "1000000\n" * 200_000 + "0.5\n")
+    with pytest.raises(ValueError, match=r"0\.csv: .*conversion error to int64"):
+        read(tmp_path)
+    (tmp_path / "1.csv").write_text("a\n0.25\n")
+    assert read(tmp_path)["a"].to_pylist()[-3:] == [1_000_000, 0.5, 0.25]
+
+
 def test_types_that_nothing_holds_are_refused_at_once(tmp_path):
-    write_parquet(pa.table({"a": [1]}), tmp_path / "0.parquet")
-    write_parquet(pa.table({"a": ["x"]}), tmp_path / "1.parquet")
+    for ending in (".arrows", ".parquet"):
+        FORMATS[ending](pa.table({"a": [1]}), tmp_path / f"0{ending}")
+        FORMATS[ending](pa.table({"a": ["x"]}), tmp_path / f"1{ending}")
+    with pytest.raises(ValueError, match=r"Field a has incompatible types.*made with a schema"):
+        bridge.to_arrow_device_stream(f"{tmp_path}/*.arrows")
+    for path in tmp_path.glob("*.arrows"):
+        path.unlink()
     with pytest.raises(ValueError, match=r"Field a has incompatible types.*made with a schema"):
         bridge.to_arrow_device_stream(tmp_path)
     schema = pa.schema([("a", pa.string())])
@@ -223,6 +249,7 @@ def test_what_lies_beside_the_data(tmp_path):
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / ".part-0.parquet.crc").touch()
     (tmp_path / "README").write_text("about")
+    write_parquet(TABLE, tmp_path / ".hidden.parquet")
     (tmp_path / "_temporary").mkdir()
     write_parquet(TABLE, tmp_path / "_temporary" / "part.parquet")
     (tmp_path / "below").mkdir()
@@ -231,7 +258,9 @@ def test_what_lies_beside_the_data(tmp_path):
     csv.write_csv(TABLE, tmp_path / "rows.csv")
     with pytest.raises(ValueError, match=r"rows\.csv: a file of another format found"):
         bridge.to_arrow_device_stream(tmp_path)
-    assert read(tmp_path / "*.parquet").equals(TABLE)
+    for pattern in ("*.parquet", "part-*", "[!r]*"):
+        assert read(tmp_path / pattern).equals(TABLE)
+    assert read(tmp_path / ".hid*").num_rows == ROWS
 
 
 def test_a_name_that_looks_like_a_glob(tmp_path):
@@ -356,8 +385,8 @@ def test_arrow_files_are_not_copied(tmp_path, ending, columns):
 @pytest.mark.parametrize("options", [{}, {"filter": pc.field("a") >= 0}], ids=["all", "filter"])
 def test_what_is_not_asked_for_is_not_read(tmp_path, ending, options):
     size = 1 << 16
-    # Row groups and batches of half a megabyte, 64 MiB in all.
-    table = pa.table({"a": pa.array(range(128 * size))})
+    # Row groups and batches of half a mebibyte, 20 MiB in all; 64 MiB of CSV.
+    table = pa.table({"a": pa.array(range((128 if ending == ".csv" else 40) * size))})
     path = tmp_path / f"file{ending}"
     compressed = pa.ipc.IpcWriteOptions(compression="lz4")
     if ending == ".parquet":

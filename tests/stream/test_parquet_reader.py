@@ -149,6 +149,8 @@ def test_columns_that_must_be_converted_are_read_by_pyarrow(made, tmp_path):
     assert made == []
     assert read(tmp_path, columns=["b"])["b"].to_pylist() == ["x", "y", None]
     assert [options.path for options in made] == [str(tmp_path / "0.parquet")]
+    assert read(tmp_path, columns=["a"])["a"].to_pylist() == [1, 2, 0.5]
+    assert [options.path for options in made[1:]] == [str(tmp_path / "1.parquet")]
 
 
 def test_a_file_without_rows(made, tmp_path):

@@ -81,22 +81,24 @@ def compute_partitions(partitions: Sequence[Any]) -> Iterator[Any]:
 
     get: Any = get_scheduler(collections=partitions)
     client = getattr(get, "__self__", None)
-    steps = iter(_steps_of(partitions))
-    return _on_this_machine(get, steps) if client is None else _on_workers(client, steps)
+    # The partitions of one collection share a graph.
+    graphs = list({id(partition.dask): partition.dask for partition in partitions}.values())
+    steps = iter(_steps_of([partition.key for partition in partitions], graphs))
+    if client is None:
+        return _on_this_machine(get, steps)
+    return _on_workers(client, steps, _annotations_of(graphs))
 
 
-def _steps_of(partitions: Sequence[Any]) -> list[Step]:
+def _steps_of(keys: Sequence[Any], graphs: Sequence[Any]) -> list[Step]:
     from dask._task_spec import convert_legacy_graph
     from dask.utils import ensure_dict
 
-    # The partitions of one collection share a graph.
-    graphs = {id(partition.dask): partition.dask for partition in partitions}
     legacy: dict[Any, Any] = {}
-    for graph in graphs.values():
+    for graph in graphs:
         legacy.update(ensure_dict(graph))
     tasks = convert_legacy_graph(legacy)
 
-    steps = [Step(partition.key) for partition in partitions]
+    steps = [Step(key) for key in keys]
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}
     for index, step in enumerate(steps):
@@ -118,6 +120,20 @@ def _steps_of(partitions: Sequence[Any]) -> list[Step]:
             steps[first[key]].kept.append(key)
             steps[index].done.append(key)
     return steps
+
+
+def _annotations_of(graphs: Sequence[Any]) -> dict[Any, Any]:
+    """Return what `dask.annotate` says of tasks: which workers or resources they need."""
+    from dask.highlevelgraph import HighLevelGraph
+
+    return {
+        key: layer.annotations
+        for graph in graphs
+        if isinstance(graph, HighLevelGraph)
+        for layer in graph.layers.values()
+        if layer.annotations
+        for key in layer
+    }
 
 
 def _on_this_machine(get: Callable[..., Any], steps: Iterator[Step]) -> Iterator[Any]:
@@ -145,14 +161,14 @@ def _on_this_machine(get: Callable[..., Any], steps: Iterator[Step]) -> Iterator
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _on_workers(client: Any, steps: Iterator[Step]) -> Iterator[Any]:
+def _on_workers(client: Any, steps: Iterator[Step], annotations: dict[Any, Any]) -> Iterator[Any]:
     # A future that nobody refers to any more is released, and cancelled if it has not begun.
     results: dict[Any, Any] = {}
 
     def submit(step: Step) -> tuple[Step, Any]:
         # Each step before those after it, also where they wait for the same results.
         partition, *kept = client.get(
-            step.tasks, [step.key, *step.kept], sync=False, fifo_timeout=0
+            _graph_of(step, annotations), [step.key, *step.kept], sync=False, fifo_timeout=0
         )
         results.update(zip(step.kept, kept, strict=True))
         return step, partition
@@ -167,3 +183,15 @@ def _on_workers(client: Any, steps: Iterator[Step]) -> Iterator[Any]:
     while pending:
         yield gather(*pending.popleft())
         pending.extend(submit(step) for step in islice(steps, 1))
+
+
+def _graph_of(step: Step, annotations: dict[Any, Any]) -> Any:
+    """Return the tasks of a step, in a layer for each of their annotations."""
+    from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+    layers: dict[str, Any] = {}
+    for key, task in step.tasks.items():
+        annotation = annotations.get(key)
+        name = str(id(annotation))
+        layers.setdefault(name, MaterializedLayer({}, annotation)).mapping[key] = task
+    return HighLevelGraph(layers, {name: set() for name in layers})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
     from ..._core.protocols import Stream
 
-__all__ = ["DatasetSource", "Query", "dataset_of", "is_dataset", "or_empty", "with_rows"]
+__all__ = [
+    "DatasetSource",
+    "Query",
+    "dataset_of",
+    "is_dataset",
+    "one_schema",
+    "or_empty",
+    "with_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -160,9 +169,17 @@ def dataset_of(files: Files) -> ds.Dataset:
         options.partitioning_factory = ds.HivePartitioning.discover()
         options.partition_base_dir = files.base
     factory = ds.FileSystemDatasetFactory(files.filesystem, files.paths, file_format, options)
-    try:
+    with one_schema(files):
         # Of all files: columns that only some of them have are null in the others.
         schema = factory.inspect(promote_options="permissive", fragments=None)
+    return factory.finish(schema)
+
+
+@contextmanager
+def one_schema(files: Files) -> Iterator[None]:
+    """Turn what pyarrow says where files have no schema in common into a `ValueError`."""
+    try:
+        yield
     except pa.ArrowTypeError as error:
         raise ValueError(
             f"{files.name}: {error}; a pyarrow.dataset.Dataset made with a schema can say how they"
@@ -170,7 +187,6 @@ def dataset_of(files: Files) -> ds.Dataset:
         ) from error
     except pa.ArrowInvalid as error:
         raise ValueError(f"{files.name}: {error}") from error
-    return factory.finish(schema)
 
 
 def or_empty(arrays: Iterator[Any], schema: Any) -> Iterator[Any]:

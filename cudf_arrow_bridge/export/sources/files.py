@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .datasets import DatasetSource, Query, dataset_of, or_empty, with_rows
+from .datasets import DatasetSource, Query, dataset_of, one_schema, or_empty, with_rows
 from .paths import Files
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class FilesSource:
     def __init__(self, files: Files, query: Query) -> None:
         self._files = files
         self._query = query
-        # pyarrow makes no datasets of Arrow streams: there the first file has the schema of all.
+        # pyarrow makes no datasets of Arrow streams.
         self._dataset = None if files.format == "arrow-stream" else dataset_of(files)
-        self._stored = self._dataset.schema if self._dataset else self._schema_of_first()
+        self._stored = self._dataset.schema if self._dataset else _schema_of_streams(files)
         self.schema: pa.Schema = query.schema_of(self._stored)
 
     def objects(self, stream: Stream) -> Iterator[Any]:
@@ -83,13 +83,17 @@ class FilesSource:
             for fragment in self._dataset.get_fragments(self._query.filter)
         )
 
-    def _schema_of_first(self) -> pa.Schema:
-        first = self._files.paths[0]
+
+def _schema_of_streams(files: Files) -> pa.Schema:
+    schemas = []
+    for path in files.paths:
         try:
-            with pa.ipc.open_stream(self._files.filesystem.open_input_file(first)) as reader:
-                return reader.schema
+            with pa.ipc.open_stream(files.filesystem.open_input_file(path)) as reader:
+                schemas.append(reader.schema)
         except pa.ArrowInvalid as error:
-            raise ValueError(f"{first}: {error}") from error
+            raise ValueError(f"{path}: {error}") from error
+    with one_schema(files):
+        return pa.unify_schemas(schemas, promote_options="permissive")
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -> pa.RecordBatch:
@@ -104,7 +108,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -
         elif index < 0:
             columns.append(pa.nulls(len(batch), field.type))
         else:
-            columns.append(batch.column(index).cast(field.type))
+            columns.append(batch.column(index))
+    # Casts columns of other types.
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 __all__ = ["Files", "find_files"]
+
+_WILDCARD = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True)
@@ -103,18 +106,25 @@ def _list_files(filesystem: Any, path: str) -> list[str]:
         return [path]
     if filesystem.isdir(path):
         return _data_files(filesystem.find(path), path)
-    if any(char in path for char in "*?["):
-        found = filesystem.glob(path, detail=True)
-        return sorted(path for path, info in found.items() if info["type"] == "file")
-    return []
+    found = filesystem.glob(path, detail=True) if _WILDCARD.search(path) else {}
+    files = [path for path, info in found.items() if info["type"] == "file"]
+    return _data_files(files, _WILDCARD.split(path)[0])
 
 
-def _data_files(paths: list[str], folder: str) -> list[str]:
-    """Leave out what others keep in such folders: ``_SUCCESS``, ``.crc``, a README."""
+def _data_files(paths: list[str], begin: str) -> list[str]:
+    """Leave out what others keep beside data: ``_SUCCESS``, ``.crc``, a README.
+
+    Parameters
+    ----------
+    paths
+        Files, in any order.
+    begin
+        What all of them begin with, and the caller has named.
+    """
     visible = [
         path
         for path in sorted(paths)
-        if not any(part.startswith(("_", ".")) for part in path[len(folder) :].split("/"))
+        if not any(part.startswith(("_", ".")) for part in path[len(begin) :].split("/"))
     ]
     return [path for path in visible if format_by_name(path)] or visible
 
