@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core.schema import Schema, as_capsule
 from ._core.stream_export import ExportedStream, StreamState
@@ -12,8 +13,11 @@ from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import export_arguments
 from .export.exporter import ArrayExporter, export_object
-from .export.stream_sources import exportable_objects
+from .export.stream_sources import exportable_objects, open_source
 from .export.streams import StreamExporter
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 __all__ = ["to_arrow_device", "to_arrow_device_stream"]
 
@@ -104,6 +108,8 @@ def to_arrow_device_stream(
     *,
     max_rows: int | None = None,
     schema: Any = None,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,
     stream: Any = None,
     preserve_index: bool | None = None,
     compact: bool = False,
@@ -117,15 +123,19 @@ def to_arrow_device_stream(
     Parameters
     ----------
     source
-        What `to_arrow_device` takes; a list, generator or other iterable of such objects; a
-        collection of dask-cudf, whose partitions are computed one by one; the path of a Parquet
-        file, which is read row group by row group; or anything with ``__arrow_c_device_stream__``
-        or ``__arrow_c_stream__``, such as a pyarrow table.
+        What `to_arrow_device` takes; a list, generator or other iterable of such objects; anything
+        with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow table; files
+        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; or a collection
+        of Dask, or a list of delayed objects.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch.
     schema : optional
         The Arrow schema that all batches must have; needed for a stream that may have no batches.
         None: that of the first batch.
+    columns : sequence of str, optional
+        Of files and datasets, the columns to read, in this order. None: all.
+    filter : pyarrow.compute.Expression, optional
+        Of files and datasets, which rows to read, such as ``pyarrow.compute.field("a") > 0``.
     stream : optional
         The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
         or read here, on cuDF's default stream.
@@ -140,18 +150,40 @@ def to_arrow_device_stream(
     Raises
     ------
     TypeError
-        If `source` is none of these.
+        If `source` is none of these, or has strings in a list: only a string by itself is a path.
     ValueError
-        If `max_rows` is not positive.
+        If `max_rows` is not positive, a file is in another format, files have types that one type
+        cannot hold, or `columns` or `filter` name what files lack or are given with another source.
+    FileNotFoundError
+        If there is no such file.
 
     Notes
     -----
+    Files are named by a string or a ``pathlib.Path``: a path, a folder, a glob, or, as a string, a
+    URL of fsspec; several files by a list of ``Path`` objects. Their format is that of the first
+    file, told by its first bytes, CSV by its name. In folders, in those below them and in globs,
+    files come in the order of their paths; names that begin with ``_`` or ``.`` are left out, and
+    beside files that are named after these formats all others. In a folder, folders below that are
+    named ``key=value`` become columns. The schema is that of all files: a column that a file lacks
+    is null there, and types are widened.
+
+    Each row group of Parquet, batch of Arrow IPC and block of CSV is read when it is asked for.
+    Uncompressed batches of local Arrow files are not copied. On a GPU cuDF's chunked reader reads
+    the row groups of local Parquet files; pyarrow reads all else, and Parquet with a `filter`, with
+    categories, with columns of folders, and files whose types are not those of the schema.
+
+    Each task of a Dask collection runs once, also those that several partitions need. Partitions
+    come in order, and the two after the one that was asked for are computed in the meantime. With a
+    distributed client they stay on the workers until they are asked for; without one, partitions
+    are computed one after the other, on the scheduler that Dask is configured for.
+
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
     arguments = export_arguments(stream, compact, device_type)
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
+    source = open_source(source, columns, filter)
     expected = None if schema is None else Schema.copy_of(as_capsule(schema))
     state = StreamState()
     exporter = StreamExporter(arguments, state, max_rows, preserve_index)

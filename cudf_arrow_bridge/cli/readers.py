@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudf_arrow_bridge.export.sources.formats import format_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2")
 
 
 class ReadError(Exception):
@@ -69,26 +69,10 @@ def open_file(name: str) -> SourceFile:
             raise ReadError(f"{name}: is not a regular file")
         with path.open("rb") as file:
             head = file.read(8)
-        if not head:
-            raise ReadError(f"{name}: the file is empty")
-        return SourceFile(path, sniff(path, head))
-
-
-def sniff(path: Path, head: bytes) -> str:
-    """Detect the format by the first bytes, CSV by the name."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1"):
-        return "arrow-file"
-    if head.startswith(b"\xff\xff\xff\xff"):
-        return "arrow-stream"
-    if head.startswith(b"PARE"):
-        raise ReadError(f"{path}: an encrypted Parquet file")
-    if head.startswith(b"FEA1"):
-        raise ReadError(f"{path}: Feather version 1; write it again as version 2")
-    if path.name.lower().endswith(CSV_ENDINGS):
-        return "csv"
-    raise ReadError(f"{path}: neither Parquet, Arrow IPC nor (by its name) CSV")
+        try:
+            return SourceFile(path, format_of(path.name, head))
+        except ValueError as error:
+            raise ReadError(f"{name}: {error}") from None
 
 
 def one_batch(table: pa.Table, name: str) -> pa.RecordBatch:

@@ -32,8 +32,8 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
     Parameters
     ----------
     obj
-        An object of cuDF, pylibcudf or cudf.pandas; or an array of another library, which is
-        imported.
+        An object of cuDF, pylibcudf or cudf.pandas; an `ExportInput`; or an array of another
+        library, which is imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
     stream
@@ -46,6 +46,8 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         return _disassemble()(obj, preserve_index, stream)
     if is_proxy(obj):
         return export_input_of(_unwrapped(obj, preserve_index), preserve_index, stream)
+    if isinstance(obj, ExportInput):
+        return obj
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
     return export_input_of_source(source, stream)
 

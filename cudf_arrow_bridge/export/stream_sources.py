@@ -4,24 +4,71 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from ..arrow.schemas import empty
 from ..arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
-from ..cuda.residency import has_gpu
-from ..cuda.streams import CUDF_HANDLE, cudf_handle_of_all_threads
+from ..cuda.streams import cudf_handle_of_all_threads
 from ..frames.proxies import is_proxy
 from .inputs import is_cudf
+from .sources.dask_partitions import compute_partitions, partitions_of
+from .sources.datasets import DatasetSource, Query, is_dataset, or_empty
+from .sources.files import FilesSource, open_files
+from .sources.paths import find_files
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
     from .._core.protocols import Stream
 
-__all__ = ["exportable_objects"]
+__all__ = ["exportable_objects", "open_source"]
+
+
+def open_source(
+    source: Any, columns: Sequence[str] | None = None, filter: pc.Expression | None = None
+) -> Any:
+    """Open the files of a source that names some; return any other source as it is.
+
+    Parameters
+    ----------
+    source, columns, filter
+        What `to_arrow_device_stream` takes.
+
+    Returns
+    -------
+    Any
+        A source for `exportable_objects`, which can be asked for its objects several times unless
+        `source` is an iterator.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    TypeError, ValueError
+        If strings stand for files where they may not, or what is wanted is not there.
+    """
+    query = Query(columns, filter)
+    if isinstance(source, (str, os.PathLike)):
+        return open_files(find_files([source]), query)
+    if isinstance(source, (list, tuple)):
+        if source and all(isinstance(item, os.PathLike) for item in source):
+            return open_files(find_files(source), query)
+        for item in source:
+            _refuse_text(item)
+    if is_dataset(source):
+        return DatasetSource(source, query)
+    for name, value in (("columns", columns), ("filter", filter)):
+        if value is not None:
+            raise ValueError(
+                f"{name}= with an object of type {type(source).__name__} found, only with paths or"
+                " a pyarrow.dataset.Dataset expected: select from the object before"
+            )
+    return source
 
 
 def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
@@ -30,7 +77,7 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes.
+        What `open_source` returns. Each call begins anew, except with iterators.
     stream
         The stream of the export. It waits for row groups and partitions that are made here.
 
@@ -39,85 +86,63 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
     TypeError
         If the source cannot be exported.
     """
-    if isinstance(source, (str, os.PathLike)):
-        return _row_groups(os.fspath(source), stream)
+    if isinstance(source, (DatasetSource, FilesSource)):
+        return source.objects(stream)
     if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or is_proxy(source):
         return iter((source,))
     if has_array_protocol(source):
         return iter((source,))
     if has_stream_protocol(source):
         return _source_arrays(open_stream(source))
+    if _is_scanner(source):
+        return _source_arrays(open_stream(source.to_reader()))
+    if (partitions := partitions_of(source)) is not None:
+        return _objects_of_computed(compute_partitions(partitions), stream)
     for name in ("to_delayed", "partitions"):
         if hasattr(source, name):
-            return _partitions(source, name, stream)
+            return _objects_of_computed(_computed_one_by_one(getattr(source, name)), stream)
     if isinstance(source, Iterable):
         return _objects_of_each(source, stream)
     raise TypeError(
-        f"an object of type {type(source).__name__} found, cuDF data, a path, an Arrow stream or an"
-        " iterable of these expected"
+        f"an object of type {type(source).__name__} found, cuDF data, a path, a dataset, an Arrow"
+        " stream or an iterable of these expected"
     )
+
+
+def _refuse_text(item: Any) -> None:
+    if isinstance(item, str):
+        raise TypeError(
+            f"the string {item!r} in an iterable found, pathlib.Path objects, a glob or a"
+            " pyarrow.dataset.Dataset expected: only a string by itself is read as a path"
+        )
+
+
+def _is_scanner(obj: Any) -> bool:
+    ds = sys.modules.get("pyarrow.dataset")
+    return ds is not None and isinstance(obj, ds.Scanner)
 
 
 def _objects_of_each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
     for obj in source:
-        yield from exportable_objects(obj, stream)
+        _refuse_text(obj)
+        yield from exportable_objects(open_source(obj), stream)
         del obj
 
 
-def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
-    """Compute the partitions of a collection like dask-cudf's, one by one."""
-    partitions = getattr(source, name)
-    for partition in partitions() if callable(partitions) else partitions:
-        computed = partition.compute() if hasattr(partition, "compute") else partition
-        del partition
+def _objects_of_computed(partitions: Iterator[Any], stream: Stream) -> Iterator[Any]:
+    for computed in partitions:
         # Several threads may have computed it, each on its own per-thread default stream.
         with ordered(stream, cudf_handle_of_all_threads()):
-            yield from exportable_objects(computed, stream)
+            yield from exportable_objects(open_source(computed), stream)
         del computed
 
 
+def _computed_one_by_one(partitions: Any) -> Iterator[Any]:
+    """Compute the partitions of a collection that is not Dask's."""
+    for partition in partitions() if callable(partitions) else partitions:
+        yield partition.compute() if hasattr(partition, "compute") else partition
+        del partition
+
+
 def _source_arrays(stream: SourceStream) -> Iterator[Any]:
-    return _or_empty(stream.source_arrays(), stream.schema)
-
-
-def _or_empty(arrays: Iterator[Any], schema: Any) -> Iterator[Any]:
-    """Give the arrays, or an empty one of the schema if there are none."""
-    is_empty = True
-    for array in arrays:
-        is_empty = False
-        yield array
-        del array
-    if is_empty:
-        yield empty(schema)
-
-
-def _row_groups(path: str, stream: Stream) -> Iterator[Any]:
-    return _row_groups_on_gpu(path, stream) if has_gpu() else _row_groups_on_host(path)
-
-
-def _row_groups_on_gpu(path: str, stream: Stream) -> Iterator[Any]:
-    import cudf
-    import pyarrow.parquet as pq
-
-    num_groups = pq.read_metadata(path).num_row_groups
-    # A file may have no row group at all, and is read whole then.
-    parts = [{"row_groups": [[group]]} for group in range(num_groups)] or [{}]
-    for part in parts:
-        frame = cudf.read_parquet(path, **part)
-        with ordered(stream, CUDF_HANDLE):
-            yield frame
-        del frame
-
-
-def _row_groups_on_host(path: str) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        yield from _or_empty(
-            (
-                batch
-                for group in range(file.num_row_groups)
-                for batch in file.read_row_group(group).to_batches()
-            ),
-            file.schema_arrow,
-        )
+    return or_empty(stream.source_arrays(), stream.schema)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import threading
 
-import cudf
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,9 +20,10 @@ from cudf_arrow_bridge.cuda.streams import (
     resolve_stream,
     stream_handle,
 )
-from cudf_arrow_bridge.export import stream_sources
 from cudf_arrow_bridge.export import streams as export_streams
 from cudf_arrow_bridge.export.exporter import ObjectExporter
+from cudf_arrow_bridge.export.sources import parquet_reader
+from testing import chunked_reader
 from testing.peers.streams import Delayed
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
@@ -71,7 +71,7 @@ def test_a_thread_is_not_taken_for_one_that_is_gone():
 @pytest.fixture
 def per_thread(monkeypatch):
     """CuDF computes on the per-thread default stream, as it is told by an environment variable."""
-    for module in (streams, stream_sources):
+    for module in (streams, parquet_reader):
         monkeypatch.setattr(module, "CUDF_HANDLE", PER_THREAD_HANDLE)
 
 
@@ -155,14 +155,9 @@ def test_partitions_are_computed_on_cudfs_stream(orders):
 
 
 def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
-    def read(path, row_groups):
-        ((group,),) = row_groups
-        return bridge.from_arrow_device(pq.ParquetFile(path).read_row_group(group))
-
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(BATCH), path, row_group_size=2)
-    monkeypatch.setattr(stream_sources, "has_gpu", lambda: True)
-    monkeypatch.setattr(cudf, "read_parquet", read)
+    chunked_reader.install(monkeypatch)
     read_back = list(bridge.to_arrow_device_stream(path, stream=OTHER))
     assert [len(batch) for batch in read_back] == [2, 2]
     assert orders == THERE_AND_BACK * 2

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyarrow's datasets as record batches, read one at a time; what is wanted of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ...arrow.schemas import empty
+from .parquet_reader import ParquetReader
+from .paths import Files
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    from ..._core.protocols import Stream
+
+__all__ = [
+    "DatasetSource",
+    "Query",
+    "dataset_of",
+    "is_dataset",
+    "one_schema",
+    "or_empty",
+    "with_rows",
+]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is wanted of the rows and columns of files; see `to_arrow_device_stream`."""
+
+    columns: Sequence[str] | None = None
+    filter: pc.Expression | None = None
+
+    def schema_of(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of what is wanted of data with a schema.
+
+        Raises
+        ------
+        TypeError
+            If columns or filter are not what they have to be.
+        ValueError
+            If there is no such column, or one is named twice.
+        """
+        import pyarrow.compute as pc
+        import pyarrow.dataset as ds
+
+        if self.columns is not None:
+            self._check_columns(self.columns, schema)
+        if self.filter is not None and not isinstance(self.filter, pc.Expression):
+            raise TypeError(
+                f"filter= of type {type(self.filter).__name__} found, an expression expected, such"
+                ' as pyarrow.compute.field("a") > 0'
+            )
+        columns = None if self.columns is None else list(self.columns)
+        try:
+            # Of no rows, so that what cannot be computed is an error before any are read.
+            table = ds.dataset(schema.empty_table()).to_table(columns=columns, filter=self.filter)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise ValueError(f"filter={self.filter}: {error}") from error
+        return table.schema
+
+    def _check_columns(self, columns: Sequence[str], schema: pa.Schema) -> None:
+        names = [] if isinstance(columns, str) else list(columns)
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"columns={columns!r} found, a list of names expected")
+        for index, name in enumerate(names):
+            if name not in schema.names:
+                raise ValueError(
+                    f"columns: {name!r} found, names among {', '.join(schema.names)} expected"
+                )
+            if name in names[:index]:
+                raise ValueError(f"columns: {name!r} found twice, each column once expected")
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what is wanted of a batch."""
+        if self.filter is not None:
+            batch = batch.filter(self.filter)
+        return batch if self.columns is None else batch.select(list(self.columns))
+
+
+class DatasetSource:
+    """The rows of a dataset, each row group of Parquet by itself.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    query
+        What is wanted of it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the dataset has nothing like it.
+    """
+
+    def __init__(self, dataset: ds.Dataset, query: Query) -> None:
+        self.schema = query.schema_of(dataset.schema)
+        self._dataset = dataset
+        self._query = query
+        self._parquet_reader = ParquetReader(self.schema)
+
+    def objects(self, stream: Stream) -> Iterator[Any]:
+        """Read the dataset from its beginning; see `exportable_objects`."""
+        return or_empty(self._batches(stream), self.schema)
+
+    def _batches(self, stream: Stream) -> Iterator[Any]:
+        import pyarrow.dataset as ds
+
+        rows = self._query.filter
+        for fragment in self._dataset.get_fragments(rows):
+            if not isinstance(fragment, ds.ParquetFileFragment):
+                # With several threads a scanner reads on, until there is a gigabyte.
+                yield from with_rows(self._scan(fragment, use_threads=False))
+                continue
+            # Without those that by their statistics hold no row of the filter.
+            for row_group in fragment.split_by_row_group(rows, self._dataset.schema):
+                if rows is None and self._parquet_reader.can_read(row_group):
+                    yield from self._parquet_reader.read(row_group, stream)
+                else:
+                    # Its columns are decoded by several threads. There is no next one to read.
+                    yield from with_rows(self._scan(row_group, use_threads=True))
+
+    def _scan(self, fragment: ds.Fragment, use_threads: bool) -> Iterable[pa.RecordBatch]:
+        scanner = fragment.scanner(
+            schema=self._dataset.schema,
+            columns=self.schema.names,
+            filter=self._query.filter,
+            # Splits no row groups and batches.
+            batch_size=2**31 - 1,
+            batch_readahead=0,
+            use_threads=use_threads,
+        )
+        batches: Iterable[pa.RecordBatch] = scanner.to_reader()
+        return batches
+
+
+def is_dataset(obj: Any) -> bool:
+    """Say whether this is a dataset of pyarrow, without importing what makes them."""
+    ds = sys.modules.get("pyarrow.dataset")
+    return ds is not None and isinstance(obj, ds.Dataset)
+
+
+def dataset_of(files: Files) -> ds.Dataset:
+    """Make a dataset of files, with the schema of all of them.
+
+    Raises
+    ------
+    ValueError
+        If one cannot be read, or there is no such schema.
+    """
+    import pyarrow.dataset as ds
+
+    file_format = {
+        "parquet": ds.ParquetFileFormat,
+        "arrow-file": ds.IpcFileFormat,
+        "csv": ds.CsvFileFormat,
+    }[files.format]()
+    options = ds.FileSystemFactoryOptions()
+    if files.base is not None:
+        options.partitioning_factory = ds.HivePartitioning.discover()
+        options.partition_base_dir = files.base
+    factory = ds.FileSystemDatasetFactory(files.filesystem, files.paths, file_format, options)
+    with one_schema(files):
+        # Of all files: columns that only some of them have are null in the others.
+        schema = factory.inspect(promote_options="permissive", fragments=None)
+    return factory.finish(schema)
+
+
+@contextmanager
+def one_schema(files: Files) -> Iterator[None]:
+    """Turn what pyarrow says where files have no schema in common into a `ValueError`."""
+    try:
+        yield
+    except pa.ArrowTypeError as error:
+        raise ValueError(
+            f"{files.name}: {error}; a pyarrow.dataset.Dataset made with a schema can say how they"
+            " are read"
+        ) from error
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{files.name}: {error}") from error
+
+
+def or_empty(arrays: Iterator[Any], schema: Any) -> Iterator[Any]:
+    """Give the arrays, or an empty one of the schema if there are none."""
+    is_empty = True
+    for array in arrays:
+        is_empty = False
+        yield array
+        del array
+    if is_empty:
+        yield empty(schema)
+
+
+def with_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave out batches without rows."""
+    for batch in batches:
+        if batch.num_rows:
+            yield batch
+        del batch

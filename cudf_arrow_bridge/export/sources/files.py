@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of Arrow IPC and CSV as record batches, by pyarrow's readers.
+
+pyarrow's scanners read such files on, however slow the consumer is; its readers are asked for one
+batch at a time, and read no Arrow batch and at most 32 blocks of CSV ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from .datasets import DatasetSource, Query, dataset_of, one_schema, or_empty, with_rows
+from .paths import Files
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+    from ..._core.protocols import Stream
+
+__all__ = ["FilesSource", "open_files"]
+
+Batches = Generator[pa.RecordBatch, None, None]
+
+
+def open_files(files: Files, query: Query) -> DatasetSource | FilesSource:
+    """Open files to read what is wanted of them."""
+    if files.format == "parquet":
+        return DatasetSource(dataset_of(files), query)
+    return FilesSource(files, query)
+
+
+class FilesSource:
+    """The rows of files, each Arrow batch and each block of CSV by itself.
+
+    Parameters
+    ----------
+    files
+        The files.
+    query
+        What is wanted of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the files have nothing like it, or cannot be read.
+    """
+
+    def __init__(self, files: Files, query: Query) -> None:
+        self._files = files
+        self._query = query
+        # pyarrow makes no datasets of Arrow streams.
+        self._dataset = None if files.format == "arrow-stream" else dataset_of(files)
+        self._stored = self._dataset.schema if self._dataset else _schema_of_streams(files)
+        self.schema: pa.Schema = query.schema_of(self._stored)
+
+    def objects(self, stream: Stream) -> Iterator[Any]:
+        """Read the files from the beginning; see `exportable_objects`."""
+        return or_empty(with_rows(self._batches()), self.schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        read = _READERS[self._files.format]
+        for path, keys in self._paths():
+            try:
+                with closing(read(self._files.filesystem, path, self._stored)) as batches:
+                    for batch in batches:
+                        yield self._query.of(conform(batch, self._stored, keys))
+                        del batch
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"{path}: {error}") from error
+
+    def _paths(self) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        """Give each file that may have rows of the filter, with what its folders are named."""
+        import pyarrow.dataset as ds
+
+        if self._dataset is None:
+            return ((path, {}) for path in self._files.paths)
+        return (
+            (fragment.path, ds.get_partition_keys(fragment.partition_expression))
+            for fragment in self._dataset.get_fragments(self._query.filter)
+        )
+
+
+def _schema_of_streams(files: Files) -> pa.Schema:
+    schemas = []
+    for path in files.paths:
+        try:
+            with pa.ipc.open_stream(files.filesystem.open_input_file(path)) as reader:
+                schemas.append(reader.schema)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path}: {error}") from error
+    with one_schema(files):
+        return pa.unify_schemas(schemas, promote_options="permissive")
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -> pa.RecordBatch:
+    """Give a batch the schema of all files: with the keys, nulls for columns that are missing."""
+    if batch.schema.equals(schema, check_metadata=True):
+        return batch
+    columns = []
+    for field in schema:
+        index = batch.schema.get_field_index(field.name)
+        if field.name in keys:
+            columns.append(pa.repeat(pa.scalar(keys[field.name], field.type), len(batch)))
+        elif index < 0:
+            columns.append(pa.nulls(len(batch), field.type))
+        else:
+            columns.append(batch.column(index))
+    # Casts columns of other types.
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _arrow_file(filesystem: FileSystem, path: str, schema: pa.Schema) -> Batches:
+    with pa.ipc.open_file(filesystem.open_input_file(path)) as reader:
+        for index in range(reader.num_record_batches):
+            yield reader.get_batch(index)
+
+
+def _arrow_stream(filesystem: FileSystem, path: str, schema: pa.Schema) -> Batches:
+    with pa.ipc.open_stream(filesystem.open_input_file(path)) as reader:
+        yield from reader
+
+
+def _csv(filesystem: FileSystem, path: str, schema: pa.Schema) -> Batches:
+    from pyarrow import csv
+
+    options = csv.ConvertOptions(column_types={field.name: field.type for field in schema})
+    # The input stream decompresses what is named so.
+    with csv.open_csv(filesystem.open_input_stream(path), convert_options=options) as reader:
+        yield from reader
+
+
+_READERS: dict[str, Callable[[FileSystem, str, pa.Schema], Batches]] = {
+    "arrow-file": _arrow_file,
+    "arrow-stream": _arrow_stream,
+    "csv": _csv,
+}

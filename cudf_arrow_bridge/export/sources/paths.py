@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a path, a glob or a URL stands for: files of one format, in order."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .formats import format_by_name, format_of
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+
+__all__ = ["Files", "find_files"]
+
+_WILDCARD = re.compile(r"[*?[]")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one format.
+
+    Attributes
+    ----------
+    name
+        What the caller named, for messages.
+    filesystem
+        The filesystem, which maps local Arrow files into memory.
+    paths
+        The files, in order, as the filesystem names them.
+    format
+        See `FileFormat`.
+    base
+        The folder below which folders are named ``key=value``; None if there is none.
+    """
+
+    name: str
+    filesystem: pyarrow.fs.FileSystem
+    paths: list[str]
+    format: str
+    base: str | None
+
+
+def find_files(names: Sequence[str | os.PathLike[str]]) -> Files:
+    """Find the files that paths stand for.
+
+    Parameters
+    ----------
+    names
+        One path, URL or glob; or several paths.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or none in a folder.
+    ValueError
+        If a file has another format than those that can be read, or than the first file.
+    """
+    filesystem: Any = None
+    paths: list[str] = []
+    base = None
+    for name in names:
+        filesystem, path = _open_filesystem(name)
+        found = _list_files(filesystem, path)
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, "no such file", os.fspath(name))
+        if filesystem.isdir(path):
+            base = path
+        paths += found
+    first = paths[0]
+    try:
+        with filesystem.open(first, "rb") as file:
+            file_format = format_of(first, file.read(8))
+    except ValueError as error:
+        raise ValueError(
+            f"{first}: {error}; a pyarrow.dataset.Dataset can say how other files are read"
+        ) from None
+    _check_one_format(paths)
+    return Files(
+        ", ".join(os.fspath(name) for name in names),
+        _as_pyarrow(filesystem, file_format),
+        paths,
+        file_format,
+        base if len(names) == 1 else None,
+    )
+
+
+def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
+    """Return fsspec's filesystem, and the path in it; ``~`` is expanded."""
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+
+    if isinstance(name, str) and "://" in name:
+        filesystem, path = url_to_fs(name)
+        return filesystem, path
+    return LocalFileSystem(), os.path.abspath(os.path.expanduser(name))
+
+
+def _list_files(filesystem: Any, path: str) -> list[str]:
+    # First of all, since names of files may look like globs.
+    if filesystem.isfile(path):
+        return [path]
+    if filesystem.isdir(path):
+        return _data_files(filesystem.find(path), path)
+    found = filesystem.glob(path, detail=True) if _WILDCARD.search(path) else {}
+    files = [path for path, info in found.items() if info["type"] == "file"]
+    return _data_files(files, _WILDCARD.split(path)[0])
+
+
+def _data_files(paths: list[str], begin: str) -> list[str]:
+    """Leave out what others keep beside data: ``_SUCCESS``, ``.crc``, a README.
+
+    Parameters
+    ----------
+    paths
+        Files, in any order.
+    begin
+        What all of them begin with, and the caller has named.
+    """
+    visible = [
+        path
+        for path in sorted(paths)
+        if not any(part.startswith(("_", ".")) for part in path[len(begin) :].split("/"))
+    ]
+    return [path for path in visible if format_by_name(path)] or visible
+
+
+def _check_one_format(paths: list[str]) -> None:
+    expected = format_by_name(paths[0])
+    for path in paths:
+        if format_by_name(path) != expected:
+            raise ValueError(
+                f"{path}: a file of another format found than {paths[0]}, one format expected:"
+                " pass a glob or a list of pathlib.Path objects that leaves the others out"
+            )
+
+
+def _as_pyarrow(filesystem: Any, file_format: str) -> pyarrow.fs.FileSystem:
+    from fsspec.implementations.local import LocalFileSystem
+    from pyarrow import fs
+
+    if isinstance(filesystem, LocalFileSystem):
+        # The buffers of Arrow files are used as they lie in the file.
+        return fs.LocalFileSystem(use_mmap=file_format.startswith("arrow"))
+    return fs.PyFileSystem(fs.FSSpecHandler(filesystem))

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of Dask collections: each task once, in order, a bounded number ahead."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.device import wait_until
+from testing.peers.streams import StreamOnly
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+
+PARTITIONS = 6
+#: How many partitions are computed before they are asked for.
+AHEAD = 2
+
+
+class Events:
+    """What tasks have done. Pickled, it is the same object: all workers are in this process."""
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.names = []
+        self.gates = {}
+
+    def __reduce__(self):
+        return _events, ()
+
+    def add(self, name):
+        self.names.append(name)
+        if name in self.gates:
+            assert self.gates[name].wait(20)
+
+
+_EVENTS = Events()
+
+
+def _events():
+    return _EVENTS
+
+
+@pytest.fixture
+def events():
+    _EVENTS.clear()
+    return _EVENTS
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as running:
+        yield running
+
+
+@pytest.fixture(params=["threads", "synchronous", "client"])
+def scheduler(request):
+    """Each of the schedulers that may be Dask's."""
+    if request.param == "client":
+        with distributed.Client(request.getfixturevalue("cluster")) as client:
+            yield client
+    else:
+        with dask.config.set(scheduler=request.param):
+            yield None
+
+
+def source(events):
+    events.add("source")
+    return 100
+
+
+def derived(base, events, name):
+    events.add(name)
+    return base + 1
+
+
+def part(base, index, events):
+    events.add(index)
+    return pa.record_batch({"index": [index] * 3, "base": [base] * 3})
+
+
+def parts(events, count=PARTITIONS):
+    """Delayed batches, all of which need two tasks, and half of them a third."""
+    base = dask.delayed(derived)(dask.delayed(source)(events), events, "derived")
+    other = dask.delayed(derived)(base, events, "other")
+    return [dask.delayed(part)((base, other)[i % 2], i, events) for i in range(count)]
+
+
+ROWS = [{"index": index, "base": 101 + index % 2} for index in range(PARTITIONS) for _ in range(3)]
+
+
+def read(collection, **options):
+    return pa.table(StreamOnly(bridge.to_arrow_device_stream(collection, **options)))
+
+
+def test_tasks_of_several_partitions_run_once_and_in_order(events, scheduler):
+    assert read(parts(events)).to_pylist() == ROWS
+    assert sorted(map(str, events.names)) == sorted(
+        ["source", "derived", "other", *map(str, range(PARTITIONS))]
+    )
+    if scheduler is None:
+        assert [name for name in events.names if isinstance(name, int)] == [*range(PARTITIONS)]
+
+
+def test_a_bounded_number_is_ahead(events, scheduler):
+    stream = bridge.to_arrow_device_stream(parts(events))
+    repr(stream)
+    assert events.names == []
+    for asked in range(PARTITIONS):
+        assert len(next(stream)) == 3
+        most = min(asked + 1 + AHEAD, PARTITIONS)
+        expected = {"source", "derived", "other", *range(most)}
+        assert wait_until(lambda expected=expected: expected <= set(events.names))
+        # Nothing holds back those that must not have begun.
+        time.sleep(0.05)
+        assert set(events.names) == expected
+
+
+def test_the_first_is_there_before_the_others(events, scheduler):
+    gate = events.gates[1] = threading.Event()
+    stream = bridge.to_arrow_device_stream(parts(events))
+    assert pa.record_batch(next(stream)).to_pylist() == ROWS[:3]
+    assert wait_until(lambda: 1 in events.names)
+    gate.set()
+    assert [len(batch) for batch in stream] == [3] * (PARTITIONS - 1)
+
+
+def test_a_failure_comes_in_its_turn(events, scheduler):
+    class OwnError(Exception):
+        pass
+
+    def fail(index):
+        raise OwnError(f"in {index}")
+
+    batches = parts(events)
+    batches[2] = dask.delayed(fail)(2)
+    stream = bridge.to_arrow_device_stream(batches)
+    assert [len(next(stream)) for _ in range(2)] == [3, 3]
+    with pytest.raises(Exception, match="in 2") as found:
+        next(stream)
+    assert type(found.value).__name__ == "OwnError"
+    assert 5 not in events.names
+
+
+def test_closing_cancels_what_has_not_begun(events, scheduler):
+    gate = events.gates[1] = threading.Event()
+    stream = bridge.to_arrow_device_stream(parts(events))
+    next(stream)
+    assert wait_until(lambda: 1 in events.names)
+    stream.release()
+    del stream
+    gc.collect()
+    gate.set()
+    if scheduler is not None:
+        # Nothing is left on the workers.
+        assert wait_until(lambda: not tasks_of(scheduler))
+    assert not wait_until(lambda: {3, 4, 5} & set(events.names), seconds=0.1)
+    if scheduler is None:
+        assert 2 not in events.names
+
+
+def tasks_of(client):
+    return client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+
+
+def test_what_was_consumed_is_released(events, scheduler):
+    stream = bridge.to_arrow_device_stream(parts(events))
+    for _ in range(PARTITIONS - 1):
+        next(stream)
+    if scheduler is not None:
+        # What the last one needs may be there still.
+        assert wait_until(lambda: len(scheduler.futures) <= 3)
+    assert len(next(stream)) == 3
+    assert next(stream, None) is None
+    if scheduler is not None:
+        gc.collect()
+        assert wait_until(lambda: not scheduler.futures and not tasks_of(scheduler))
+
+
+def test_partitions_stay_on_the_workers_until_they_are_asked_for(events, cluster, monkeypatch):
+    fetched = []
+    result = distributed.Future.result
+
+    def noting(future, *args, **kwargs):
+        fetched.append(future.key)
+        return result(future, *args, **kwargs)
+
+    monkeypatch.setattr(distributed.Future, "result", noting)
+    with distributed.Client(cluster) as client:
+        stream = bridge.to_arrow_device_stream(parts(events))
+        for asked in range(1, PARTITIONS + 1):
+            next(stream)
+            assert len(fetched) == asked
+            if asked == 1:
+                assert wait_until(lambda: {1, 2} <= set(events.names))
+                assert wait_until(lambda: client.run_on_scheduler(partitions_held) == AHEAD)
+
+
+def partitions_held(dask_scheduler):
+    """How many partitions are in the memory of workers."""
+    workers = dask_scheduler.workers.values()
+    return sum(task.key.startswith("part-") for worker in workers for task in worker.has_what)
+
+
+def test_tasks_run_where_they_are_annotated_to(cluster):
+    with distributed.Client(cluster) as client:
+        addresses = list(client.scheduler_info()["workers"])
+        batches = []
+        for index in range(PARTITIONS):
+            with dask.annotate(workers=[addresses[index // 2 % 2]], allow_other_workers=False):
+                batches.append(dask.delayed(address)(index))
+        found = read(batches)["worker"].to_pylist()
+    assert found == [addresses[index // 2 % 2] for index in range(PARTITIONS)]
+
+
+def address(index):
+    return pa.record_batch({"worker": [distributed.get_worker().address]})
+
+
+def test_results_go_when_no_partition_needs_them(events):
+    class Result:
+        value = 1
+
+    alive = []
+
+    def shared():
+        made = Result()
+        alive.append(weakref.ref(made))
+        return made
+
+    def use(result, index):
+        events.add(index)
+        return pa.record_batch({"a": [result.value + index]})
+
+    early, late = dask.delayed(shared)(), dask.delayed(shared)()
+    batches = [dask.delayed(use)((early, late)[i >= 3], i) for i in range(8)]
+    with dask.config.set(scheduler="threads"):
+        stream = bridge.to_arrow_device_stream(batches)
+        for _ in range(5):
+            next(stream)
+        assert wait_until(lambda: 6 in events.names)
+        gc.collect()
+        assert [reference() is None for reference in alive] == [True, False]
+        assert [len(batch) for batch in stream] == [1] * 3
+    gc.collect()
+    assert wait_until(lambda: alive[1]() is None)
+
+
+FRAME = pd.DataFrame({"a": range(50), "b": [f"b{i % 7}" for i in range(50)]})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: frame,
+        lambda frame: frame[frame.a > 10],
+        lambda frame: frame.assign(c=frame.a - frame.a.mean()),
+        lambda frame: frame[["a"]].cumsum(),
+        lambda frame: frame.assign(a=-frame.a).set_index("a", drop=False),
+        lambda frame: frame.partitions[1:3],
+    ],
+    ids=["plain", "filter", "mean", "cumsum", "shuffle", "partitions"],
+)
+def test_frames(scheduler, make):
+    frame = make(dd.from_pandas(FRAME, npartitions=4))
+    assert rows(read(frame).to_pandas()) == rows(frame.compute())
+
+
+def rows(frame):
+    return frame.reset_index(drop=True).to_dict()
+
+
+def test_a_persisted_collection(scheduler):
+    frame = dd.from_pandas(FRAME, npartitions=4).persist()
+    assert rows(read(frame).to_pandas()) == rows(FRAME)
+    assert rows(read(frame.assign(c=1)).to_pandas()) == rows(FRAME.assign(c=1))
+
+
+def test_bags_and_single_delayed_objects(events, scheduler):
+    import dask.bag as db
+
+    batches = [pa.record_batch({"a": [i]}) for i in range(5)]
+    bag = db.from_sequence(batches, npartitions=2)
+    assert read(bag)["a"].to_pylist() == [0, 1, 2, 3, 4]
+    assert read(parts(events)[3]).to_pylist() == ROWS[9:12]
+    # Frames of several collections, and one of them twice.
+    frame = dd.from_pandas(FRAME[["a"]], npartitions=2)
+    assert read([frame, frame]).num_rows == 100
+
+
+def test_the_same_partition_twice(events, scheduler):
+    first, second = parts(events, 2)
+    found = read((first, second, first, first))
+    assert found["index"].to_pylist() == [0] * 3 + [1] * 3 + [0] * 6
+    assert events.names.count(0) == 1
+
+
+def test_it_can_be_read_again(events, scheduler):
+    from cudf_arrow_bridge.cuda.streams import resolve_stream
+    from cudf_arrow_bridge.export.stream_sources import exportable_objects, open_source
+
+    opened = open_source(parts(events))
+    for _ in range(2):
+        batches = exportable_objects(opened, resolve_stream(None))
+        assert pa.Table.from_batches(batches).to_pylist() == ROWS
+    assert events.names.count("source") == 2
+
+
+def test_delayed_objects_of_a_generator_are_computed_when_they_come(events, scheduler):
+    stream = bridge.to_arrow_device_stream(iter(parts(events)))
+    next(stream)
+    assert 1 not in events.names
+    assert sum(len(batch) for batch in stream) == len(ROWS) - 3
+
+
+def test_columns_are_selected_from_the_collection():
+    frame = dd.from_pandas(FRAME, npartitions=2)
+    with pytest.raises(ValueError, match="columns= with an object of type DataFrame"):
+        bridge.to_arrow_device_stream(frame, columns=["a"])
+    assert read(frame[["a"]]).column_names == ["a"]
