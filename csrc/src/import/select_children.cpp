@@ -34,9 +34,7 @@ void select_children(ArrowSchema const& schema,
   detail::check_counterpart(schema, root, column_path{});
   auto selected = std::make_unique<selected_children>();
   selected->children.reserve(positions.size());
-  for (auto const position : positions) {
-    selected->children.push_back(root.children[position]);
-  }
+  for (auto const position : positions) { selected->children.push_back(root.children[position]); }
   auto result         = root;
   result.n_children   = std::ssize(positions);
   result.children     = selected->children.data();

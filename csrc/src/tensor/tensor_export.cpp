@@ -181,9 +181,10 @@ rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
 {
   auto const location = location_of(source);
   auto const host     = is_host(location);
-  auto copy           = rmm::device_buffer{
-    size_of_column(columns, source) * columns.size(), stream, host ? detail::resource_of_host(mr) : mr};
-  auto const found = host || copy.size() == 0 ? location : locate(copy.data());
+  auto copy           = rmm::device_buffer{size_of_column(columns, source) * columns.size(),
+                                           stream,
+                                           host ? detail::resource_of_host(mr) : mr};
+  auto const found    = host || copy.size() == 0 ? location : locate(copy.data());
   if (found != location) {
     throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " + to_string(location) +
                                 " expected: it takes a memory resource of that kind"};

@@ -38,10 +38,10 @@ class SelectChildren : public testing::TestWithParam<std::vector<std::size_t>> {
 
 TEST_P(SelectChildren, LeavesTheRowsOfThoseChosenInTheirOrder)
 {
-  auto const type     = three_fields();
-  auto const values   = samples(type, num_rows, 0, 1);
-  auto const slices   = slicing{[](int level) { return level == 0 ? padding{9, 2} : padding{3, 1}; }};
-  auto source         = tracked{produce(type, values, slices)};
+  auto const type   = three_fields();
+  auto const values = samples(type, num_rows, 0, 1);
+  auto const slices = slicing{[](int level) { return level == 0 ? padding{9, 2} : padding{3, 1}; }};
+  auto source       = tracked{produce(type, values, slices)};
   auto const [part, expected] = selected(type, values, GetParam());
   select_children(*make_schema(type).get(), source.array.get(), GetParam());
   EXPECT_EQ(source.array->array.n_children, std::ssize(GetParam()));

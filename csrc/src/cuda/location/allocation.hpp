@@ -23,7 +23,8 @@ allocation_range allocation_around(void const* pointer);
 bool ends_before(void const* pointer, std::size_t size);
 
 /**
- * @brief The resource for host memory that a call makes, where its caller named one for its results.
+ * @brief The resource for host memory that a call makes, where its caller named one for its
+ * results.
  *
  * Without a GPU results are in host memory, and the caller's resource gives that out. With one it
  * gives out device memory.
