@@ -80,9 +80,9 @@ def to_arrow_device(
         If `obj` holds nothing that can be exported, a column has a type that Arrow lacks, or an
         argument is of another type.
     ValueError
-        If an argument has another value; if `requested_schema` has another number of fields, moves names to other fields, or the data
-        contradicts it: nulls where it says none, values that do not fit. Also if buffers live in
-        different places.
+        If an argument has another value; if `requested_schema` has another number of fields, moves
+        names to other fields, or the data contradicts it: nulls where it says none, values that do
+        not fit. Also if buffers live in different places.
     OverflowError
         If offsets or codes do not fit the width that `requested_schema` asks for.
 

@@ -12,9 +12,7 @@ from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 __all__ = ["ANY_PROTOCOL", "is_of_cudf", "refusal"]
 
 #: The protocols of arrays and streams, for messages.
-ANY_PROTOCOL = (
-    f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
-)
+ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
 
 
 def is_of_cudf(obj: Any) -> bool:
@@ -37,9 +35,8 @@ def refusal(obj: Any, expected: str, takes_several: str | None = None) -> TypeEr
     if isinstance(obj, type):
         return TypeError(f"the class {obj.__name__} found, {expected} expected")
     advice = _advice(obj, takes_several)
-    return TypeError(
-        f"an object of type {type(obj).__name__} found, {expected} expected{advice and ': '}{advice}"
-    )
+    message = f"an object of type {type(obj).__name__} found, {expected} expected"
+    return TypeError(f"{message}: {advice}" if advice else message)
 
 
 def _advice(obj: Any, takes_several: str | None) -> str:

@@ -115,7 +115,8 @@ def open_stream(obj: Any) -> SourceStream:
         return SourceStream(schema, iter(reader.next, None), labels, reader)
     if has_array_protocol(obj):
         return _stream_of_arrays(iter((obj,)))
-    if isinstance(obj, Iterable) and not is_of_cudf(obj) and not isinstance(obj, str | bytes | dict):
+    is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
+    if is_iterable and not is_of_cudf(obj):
         return _stream_of_arrays(iter(obj))
     raise refusal(obj, f"one with {ANY_PROTOCOL}, or an iterable of arrays,")
 
@@ -138,7 +139,8 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
         )
     except pa.ArrowInvalid as error:
         raise OverflowError(f"{error}: export the stream with to_arrow_device_stream") from error
-    return SourceArray(*joined.__arrow_c_device_array__(), is_table, labels, None)
+    schema, array = joined.__arrow_c_device_array__()
+    return SourceArray(schema, array, is_table, labels, None)
 
 
 def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:

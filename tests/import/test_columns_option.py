@@ -15,6 +15,8 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.arrow.source_streams import open_stream
+from cudf_arrow_bridge.import_.selection import select_of_stream
 from testing.broken import child
 from testing.foreign import NESTED_TYPES, values
 from testing.host import to_plc
@@ -57,7 +59,8 @@ def test_those_named_come_in_the_order_given(wrap, columns):
 
 
 def test_names_may_be_any_iterable_of_strings():
-    for columns in (("text", "n"), iter(["text", "n"]), pd.Index(["text", "n"]), {"text": 0, "n": 1}):
+    names = ["text", "n"]
+    for columns in (tuple(names), iter(names), pd.Index(names), dict.fromkeys(names)):
         assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == ["text", "n"]
 
 
@@ -219,6 +222,13 @@ def test_a_stream_is_released_once_and_its_batches_as_they_go():
     assert source.releases == 1
 
 
+def test_the_release_of_a_selection_is_that_of_the_stream():
+    source = StreamProducer(BATCH.schema, [BATCH])
+    stream = open_stream(source)
+    select_of_stream(stream, ["n"], "table", keeps_index=False).release()
+    assert source.releases == 1
+
+
 def test_a_stream_without_batches():
     found = bridge.from_arrow_device(pa.Table.from_batches([], BATCH.schema), columns=["flag"])
     assert (list(found.columns), len(found)) == (["flag"], 0)
@@ -282,11 +292,13 @@ FRAMES = {
         ["b", "a"],
         ["b", "a"],
     ),
-    "numbered": (lambda: frame([numbers(), numbers(3, 5), numbers(3, 7)], pd.RangeIndex(3)), ["2", "0"], [2, 0]),
+    "numbered": (
+        lambda: frame([numbers(), numbers(3, 5), numbers(3, 7)], pd.RangeIndex(3)),
+        ["2", "0"],
+        [2, 0],
+    ),
     "pairs": (
-        lambda: frame(
-            [numbers(), numbers(3, 5)], pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
-        ),
+        lambda: frame([numbers(), numbers(3, 5)], pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
         ["('a', '2')"],
         [("a", 2)],
     ),
@@ -312,8 +324,10 @@ def test_labels_without_a_json_form_stay():
     made = frame([numbers(), numbers(3, 5)], pd.Index([one, other]))
     exported = bridge.to_arrow_device(made)
     name = exported.schema.names[1]
-    (found,) = bridge.from_arrow_device(exported, columns=[name]).columns
-    assert found is other
+    stream = bridge.to_arrow_device_stream(made, max_rows=2)
+    for source in (exported, stream):
+        (found,) = bridge.from_arrow_device(source, columns=[name]).columns
+        assert found is other
 
 
 def test_selections_of_one_schema_do_not_disturb_one_another():
