@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .arrow.options import Kind, Validation, check_kind
-from .arrow.source_streams import has_stream_protocol, open_stream
-from .arrow.sources import find_array, open_array
+from .arrow.options import Kind, Validation, check_kind, check_option
+from .arrow.refusals import ANY_PROTOCOL, refusal
+from .arrow.source_streams import SourceStream, has_stream_protocol, open_stream
+from .arrow.sources import find_array
 from .import_.importer import Importer
+from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def from_arrow_device(
     mr: Any = None,
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
+    columns: Sequence[str] | None = None,
     copy: bool = False,
     validate: Validation = "minimal",
     sanitize: bool = True,
@@ -46,13 +49,18 @@ def from_arrow_device(
         producer. cuDF's default stream, on which frames are computed, waits for it, and memory is
         freed after the work of both.
     mr : rmm.mr.DeviceMemoryResource, optional
-        The memory resource of converted buffers; None for rmm's current one.
+        The memory resource of converted buffers; None for rmm's current one. Where there is no GPU
+        it gives out host memory.
     to : {"cudf", "cudf.pandas", "pylibcudf"}
         What to make: a frame or series, or a pylibcudf table or column. "cudf.pandas": the proxy of
         a frame or series, which is pandas' to all who look at it; cudf.pandas must be active.
     kind : {"table", "column"}, optional
         What the array is. None: a table if `obj` is known to be one or its schema is a struct that
         is not nullable, as Arrow's own libraries mark record batches; else a column.
+    columns : sequence of str, optional
+        The names of a table's fields to import, in the order of the result; None: all. The others
+        are not looked at, so they may have any type, and the whole array is released with the last
+        of the columns. A frame keeps the index that the metadata names.
     copy : bool
         Copy all buffers to the current device (to host memory without a GPU) rather than adopt
         them, then release the producer. Arrays of another device need it.
@@ -76,21 +84,27 @@ def from_arrow_device(
     Raises
     ------
     TypeError
-        If `obj` has none of these protocols, or a column has a type that cuDF does not take.
+        If `obj` has none of these protocols, a column has a type that cuDF does not take, or an
+        argument is of another type.
+    KeyError
+        If `columns` has a name that no field has.
     ValueError
-        If the producer's struct contradicts its schema or the specification, lives on another
-        device than the current one, or is a table with null rows; if a full validation finds rows
-        that contradict it. Its array has been released.
+        If an argument has another value; if `columns` is given for a column, or names a field
+        twice; if the producer's struct contradicts its schema or the specification, lives on
+        another device than the current one, or is a table with null rows; if a full validation
+        finds rows that contradict it. Its array has been released.
     OverflowError
         If a column has more rows than a cuDF column can have.
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = find_array(obj)
     if source is None:
-        if has_stream_protocol(obj):
-            return import_concatenated(open_stream(obj), kind, importer)
-        source = open_array(obj)
+        if not has_stream_protocol(obj):
+            raise refusal(obj, f"one with {ANY_PROTOCOL}", "from_arrow_device_stream")
+        return import_concatenated(_open_stream(obj, kind, columns, importer), kind, importer)
     kind = check_kind(kind) or source.kind
+    if columns is not None:
+        source = select_of_array(source, columns, kind, importer.makes_frames)
     parsed = source.importer
     columns, num_rows = importer.import_array(parsed, source.array_capsule, kind)
     return importer.assembler(parsed, kind, source.labels)(columns, num_rows, source.first_row)
@@ -104,6 +118,7 @@ def from_arrow_device_stream(
     mr: Any = None,
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
+    columns: Sequence[str] | None = None,
     copy: bool = False,
     validate: Validation = "minimal",
     sanitize: bool = True,
@@ -130,7 +145,7 @@ def from_arrow_device_stream(
         True: one object of all batches, concatenated in one pass; a stream of one batch is not
         copied. False: an iterator, which pulls each batch when it is asked for it; closing it
         releases the rest.
-    mr, to, kind, copy, validate, sanitize : optional
+    mr, to, kind, columns, copy, validate, sanitize : optional
         See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable.
 
     Returns
@@ -141,9 +156,13 @@ def from_arrow_device_stream(
     Raises
     ------
     TypeError
-        If `obj` has none of these protocols, or a column has a type that cuDF does not take.
+        If `obj` has none of these protocols, a column has a type that cuDF does not take, or an
+        argument is of another type.
+    KeyError
+        If `columns` has a name that no field has.
     ValueError
-        If an array contradicts the schema or the specification, or the producer says EINVAL.
+        If an argument has another value; if an array contradicts the schema or the specification,
+        or the producer says EINVAL.
     OverflowError
         If there are more rows in all than a cuDF column holds: use ``concat=False``.
     OSError, MemoryError, NotImplementedError
@@ -151,7 +170,17 @@ def from_arrow_device_stream(
         raised itself.
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
-    source = open_stream(obj)
+    check_option("concat", concat, (True, False))
+    source = _open_stream(obj, kind, columns, importer)
     if concat:
         return import_concatenated(source, kind, importer)
     return import_batches(source, source.kind(kind), importer)
+
+
+def _open_stream(
+    obj: Any, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
+) -> SourceStream:
+    stream = open_stream(obj)
+    if columns is None:
+        return stream
+    return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)

@@ -11,7 +11,8 @@ from ._core.schema import Schema, as_capsule
 from ._core.stream_export import ExportedStream, StreamState
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
-from .arrow.options import export_arguments
+from .arrow.options import check_max_rows, export_arguments
+from .cuda.residency import DeviceType
 from .export.exporter import ArrayExporter, export_object
 from .export.stream_sources import exportable_objects, open_source
 from .export.streams import StreamExporter
@@ -26,10 +27,11 @@ def to_arrow_device(
     obj: Any,
     *,
     stream: Any = None,
+    mr: Any = None,
     requested_schema: Any = None,
     preserve_index: bool | None = None,
     compact: bool = False,
-    device_type: Literal["cuda"] | None = None,
+    device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> DeviceArray:
     """Export cuDF data through Arrow's C device data interface, without copying it.
 
@@ -39,11 +41,12 @@ def to_arrow_device(
     Parameters
     ----------
     obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
-        The data; anything else with ``__arrow_c_device_array__`` is imported first, also a
-        `DeviceArray` if `compact` or `device_type` asks for another. The result shares ownership of
-        the buffers: `obj` may be dropped first. A pandas object while cudf.pandas is active is
-        exported from where it is: without copying if that is the GPU, else as an array in host
-        memory is.
+        The data. Anything else that `from_arrow_device` takes is imported first: frames and series
+        of pandas and polars, tables, batches and arrays of pyarrow, a `DeviceArray` if `compact` or
+        `device_type` asks for another. The batches of a stream, or the chunks of a table, are
+        concatenated unless there is one: in host memory by pyarrow. A pandas object while
+        cudf.pandas is active is exported from where it is: without copying if that is the GPU.
+        The result shares ownership of the buffers: `obj` may be dropped first.
     stream : optional
         The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
         torch or numba, or a handle; None for cuDF's default stream. With
@@ -51,6 +54,10 @@ def to_arrow_device(
         threads pass 1, the legacy default stream, which comes after the streams of all threads. The
         host waits for the stream where the data is pageable CPU memory that a GPU's kernels may be
         writing to.
+    mr : rmm.mr.DeviceMemoryResource, optional
+        The memory resource of the buffers that the export itself makes, which lives as long as
+        they; None for rmm's current one. Where there is no GPU it gives out host memory. libcudf
+        makes some of a frame's columns first, such as a range index, with rmm's current one.
     requested_schema : optional
         The schema that a consumer asks for: a schema, field or type of Arrow (anything with
         ``__arrow_c_schema__``, or a capsule of one). Each field is met as far as possible and else
@@ -62,9 +69,10 @@ def to_arrow_device(
     compact : bool
         Whether to copy the masks of slices that begin within a byte, so that no array has an
         offset, for consumers that take none.
-    device_type : {"cuda"}, optional
+    device_type : {"cuda", DeviceType.CUDA}, optional
         None: the array is labelled with the kind of memory it is in. ``"cuda"``: managed memory is
-        labelled as plain CUDA memory, for consumers that know no other.
+        labelled as plain CUDA memory, for consumers that know no other. ``"cpu"`` is taken where
+        there is no GPU, so that all memory is the CPU's; elsewhere `DeviceArray.to_host` copies.
 
     Returns
     -------
@@ -74,11 +82,12 @@ def to_arrow_device(
     Raises
     ------
     TypeError
-        If `obj` holds nothing that can be exported, or a column has a type that Arrow lacks.
+        If `obj` holds nothing that can be exported, a column has a type that Arrow lacks, or an
+        argument is of another type.
     ValueError
-        If `requested_schema` has another number of fields, moves names to other fields, or the data
-        contradicts it: nulls where it says none, values that do not fit. Also if buffers live in
-        different places.
+        If an argument has another value; if `requested_schema` has another number of fields, moves
+        names to other fields, or the data contradicts it: nulls where it says none, values that do
+        not fit. Also if buffers live in different places.
     OverflowError
         If offsets or codes do not fit the width that `requested_schema` asks for.
 
@@ -99,7 +108,7 @@ def to_arrow_device(
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
-    arguments = export_arguments(stream, compact, device_type)
+    arguments = export_arguments(stream, mr, preserve_index, compact, device_type)
     return export_object(obj, preserve_index, arguments, as_capsule(requested_schema))
 
 
@@ -107,13 +116,14 @@ def to_arrow_device_stream(
     source: Any,
     *,
     max_rows: int | None = None,
-    schema: Any = None,
+    requested_schema: Any = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
     stream: Any = None,
+    mr: Any = None,
     preserve_index: bool | None = None,
     compact: bool = False,
-    device_type: Literal["cuda"] | None = None,
+    device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> DeviceArrayStream:
     """Export cuDF data as a stream of batches through Arrow's C device stream interface.
 
@@ -129,9 +139,9 @@ def to_arrow_device_stream(
         of Dask, or a list of delayed objects.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch.
-    schema : optional
-        The Arrow schema that all batches must have; needed for a stream that may have no batches.
-        None: that of the first batch.
+    requested_schema : optional
+        The schema to export each batch with, met as far as possible, as in `to_arrow_device`; that
+        of the stream if there is no batch. A consumer's own request replaces it.
     columns : sequence of str, optional
         Of files and datasets, the columns to read, in this order. None: all.
     filter : pyarrow.compute.Expression, optional
@@ -139,7 +149,7 @@ def to_arrow_device_stream(
     stream : optional
         The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
         or read here, on cuDF's default stream.
-    preserve_index, compact, device_type : optional
+    mr, preserve_index, compact, device_type : optional
         For each object; see `to_arrow_device`.
 
     Returns
@@ -150,10 +160,12 @@ def to_arrow_device_stream(
     Raises
     ------
     TypeError
-        If `source` is none of these, or has strings in a list: only a string by itself is a path.
+        If `source` is none of these, or has strings in a list: only a string by itself is a path;
+        or if an argument is of another type.
     ValueError
-        If `max_rows` is not positive, a file is in another format, files have types that one type
-        cannot hold, or `columns` or `filter` name what files lack or are given with another source.
+        If an argument has another value (`max_rows` is at least 1), a file is in another format,
+        files have types that one type cannot hold, or `columns` or `filter` name what files lack or
+        are given with another source.
     FileNotFoundError
         If there is no such file.
 
@@ -180,13 +192,11 @@ def to_arrow_device_stream(
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
-    arguments = export_arguments(stream, compact, device_type)
-    if max_rows is not None and max_rows < 1:
-        raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
+    arguments = export_arguments(stream, mr, preserve_index, compact, device_type)
     source = open_source(source, columns, filter)
-    expected = None if schema is None else Schema.copy_of(as_capsule(schema))
+    requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     state = StreamState()
-    exporter = StreamExporter(arguments, state, max_rows, preserve_index)
+    exporter = StreamExporter(arguments, state, check_max_rows(max_rows), preserve_index)
     sources = exporter.batch_sources(exportable_objects(source, arguments.stream))
     exporter_of = partial(ArrayExporter, arguments)
-    return DeviceArrayStream(ExportedStream(sources, state, expected), exporter_of)
+    return DeviceArrayStream(ExportedStream(sources, state, requested), exporter_of)

@@ -22,6 +22,7 @@ cdef class ExportArguments:
     cdef readonly object stream
     cdef readonly bint compact
     cdef readonly bint managed_as_cuda
+    cdef readonly object mr
     cdef bint is_freed_by_thread
     cdef uintptr_t first_handle
 

@@ -18,7 +18,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.columns cimport add_views, types_of
 from cudf_arrow_bridge._core.exported_array cimport DescribedArray, ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.memory cimport check_resource, resolve_resource, resource_of
 from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
 
 
@@ -91,10 +91,15 @@ cdef class ExportArguments:
         Whether no array may have an offset.
     managed_as_cuda
         Whether managed memory is labelled as plain CUDA memory.
+    mr
+        The memory resource of converted buffers; None for the one that is rmm's current one at the
+        time of an export.
     """
 
-    def __cinit__(self, stream not None, bint compact=False, bint managed_as_cuda=False):
+    def __cinit__(self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None):
+        check_resource(mr)
         self.stream = stream
+        self.mr = mr
         self.compact = compact
         self.managed_as_cuda = managed_as_cuda
         self.is_freed_by_thread = stream.is_freed_by_thread
@@ -143,7 +148,7 @@ cdef class ExportCall:
             self.input = core.export_input(self.views, export_input.num_rows)
         else:
             self.input = core.export_input(self.views[0])
-        mr = resolve_resource(None)
+        mr = resolve_resource(arguments.mr)
         self.schema = export_input.schema_spec.schema_of(
             self.views, is_table, export_input.num_rows, requested_schema
         )

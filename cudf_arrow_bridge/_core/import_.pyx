@@ -8,6 +8,7 @@ from cython.operator cimport dereference
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
 from libcpp.utility cimport move
+from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column, column_contents
 from pylibcudf.libcudf.types cimport data_type, size_type
@@ -24,7 +25,7 @@ from cudf_arrow_bridge._core.capsules cimport (
 from cudf_arrow_bridge._core.columns cimport Span
 from cudf_arrow_bridge._core.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.interpreter cimport drop_share
-from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.memory cimport check_resource, resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
 from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
 
@@ -260,6 +261,8 @@ cdef class ImportArguments:
 
     Raises
     ------
+    TypeError
+        If `mr` is neither a memory resource nor None.
     ValueError
         If `validate` is none of its values.
     """
@@ -275,6 +278,7 @@ cdef class ImportArguments:
     def __cinit__(self, stream, reader, mr, bint copy, validate, bint sanitize):
         if validate not in ("minimal", "full"):
             raise ValueError(f"validate={validate!r} found, 'minimal' or 'full' expected")
+        check_resource(mr)
         self.options.copy = copy
         self.options.sanitize = sanitize
         if validate == "full":
@@ -352,6 +356,24 @@ cdef class ArrayImporter:
         return wrap_columns(imported, context), imported.num_rows
 
 
+def select_children(schema, array, vector[size_t] positions) -> None:
+    """Reduce the struct array in a capsule to some of its children, which it then hands over alone.
+
+    Parameters
+    ----------
+    schema
+        The capsule of the schema of the whole array, which is not consumed.
+    array
+        The capsule of the device array.
+    positions
+        Which children, each once.
+    """
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    with nogil:
+        core.select_children(dereference(c_schema), c_array, positions)
+
+
 #: Those of the newest schemas. Replaced as a whole, so that threads need no lock.
 cdef tuple newest_importers = ()
 cdef Py_ssize_t MAX_IMPORTERS = 16
@@ -421,9 +443,18 @@ cdef class SourceArray:
             self.parsed = importer_of(self.schema_capsule)
         return self.parsed
 
+    @property
+    def device_type(self) -> int:
+        """Arrow's device type of the array's memory."""
+        return device_array_from_capsule(self.array_capsule).device_type
+
     def length(self) -> int:
         """Return the number of rows that the array claims."""
         return device_array_from_capsule(self.array_capsule).array.length
+
+    def __arrow_c_device_array__(self, requested_schema=None) -> tuple:
+        """Hand over the capsules."""
+        return self.schema_capsule, self.array_capsule
 
 
 cdef tuple pair_of(capsules):

@@ -231,6 +231,10 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
 
+    void select_children(
+        const ArrowSchema&, ArrowDeviceArray*, const vector[size_t]&
+    ) except +libcudf_exception_handler
+
 
 cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass stream_batch:
@@ -244,6 +248,7 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass device_array_stream:
         device_array_stream() noexcept
         device_array_stream(unique_ptr[batch_source], shared_schema) except +
+        void set_default_schema(shared_schema) noexcept
         const shared_schema& schema() except +libcudf_exception_handler
         int32_t device_type() except +libcudf_exception_handler
         stream_batch next() except +libcudf_exception_handler

@@ -33,8 +33,19 @@ cdef object resolve_resource(object mr):
     return mr
 
 
+cdef int check_resource(object mr) except -1:
+    """Refuse what a caller gave as ``mr=`` if it is neither None nor a memory resource."""
+    if mr is not None and not isinstance(mr, DeviceMemoryResource):
+        raise TypeError(
+            f"mr of type {type(mr).__name__} found, an rmm.mr.DeviceMemoryResource expected, or "
+            "None for rmm's current one"
+        )
+    return 0
+
+
 cdef device_async_resource_ref resource_of(object resolved) except *:
     """Return the C++ reference to a result of `resolve_resource`."""
     if resolved is None:
         return core.host_memory_resource()
-    return (<DeviceMemoryResource?>resolved).get_mr()
+    check_resource(resolved)
+    return (<DeviceMemoryResource>resolved).get_mr()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow schemas: made by the core from columns and `ColumnMetadata`, exported as capsules."""
 
+from cpython.pycapsule cimport PyCapsule_CheckExact
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, strcmp
@@ -128,8 +129,14 @@ cdef class SchemaSpec:
 
 cpdef object as_capsule(object schema):
     """Return the capsule of a schema; None and capsules are returned as they are."""
-    if schema is None or not hasattr(schema, "__arrow_c_schema__"):
+    if schema is None or PyCapsule_CheckExact(schema):
         return schema
+    if isinstance(schema, type) or not hasattr(schema, "__arrow_c_schema__"):
+        raise TypeError(
+            f"a requested schema of type {type(schema).__name__} found, an Arrow schema, field or "
+            "type expected: an object with __arrow_c_schema__ such as pyarrow's, or a capsule of "
+            "one"
+        )
     return schema.__arrow_c_schema__()
 
 

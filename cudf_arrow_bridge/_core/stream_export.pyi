@@ -12,6 +12,7 @@ class StreamState:
     labels: tuple[Any, ...]
     stream: Stream | None
     started: bool
+    given_schema: Schema | None
     requested_schema: Schema | None
     refusal: ValueError | None
     first_row: int
@@ -19,10 +20,10 @@ class StreamState:
 class ExportedStream:
     state: StreamState
     is_released: bool
-    has_given_schema: bool
     def __init__(
         self, sources: Iterator[BatchSource], state: StreamState, schema: Schema | None
     ) -> None: ...
+    def request(self, schema: Schema) -> None: ...
     def next(self) -> tuple[Schema, ExportedArray, int] | None: ...
     def schema(self) -> Schema: ...
     def device_type(self) -> int: ...

@@ -50,11 +50,14 @@ cdef class StreamState:
         The CUDA stream on which the object of the last batch was exported.
     started
         Whether the first object was pulled from the source.
+    given_schema
+        The `Schema` that the stream was made with, or None.
     requested_schema
-        The `Schema` that the consumer asked for before the first object was pulled, or None.
+        The `Schema` that batches are exported with, or None: the given one, until a consumer asks
+        for another before the first object is pulled.
     refusal
-        The exception of the export of the first object with that schema, or None. The object was
-        then exported without it.
+        The exception of the export of the first object with the consumer's schema, or None. The
+        object was then exported with the given one.
     first_row
         The number of rows before the next batch in the object that it is a part of.
     """
@@ -63,6 +66,7 @@ cdef class StreamState:
     cdef public tuple labels
     cdef public object stream
     cdef public bint started
+    cdef public object given_schema
     cdef public object requested_schema
     cdef public object refusal
     cdef public int64_t first_row
@@ -141,14 +145,14 @@ cdef class ExportedStream:
     sources
         An iterator of `BatchSource`.
     state
-        Gets an exception of the iterator.
+        Gets an exception of the iterator, and the schema.
     schema
-        The schema that all batches must have; None: that of the first.
+        The schema that batches are exported with, and that of a stream without any; None: that of
+        the first batch.
     """
 
     cdef device_array_stream stream
     cdef readonly StreamState state
-    cdef readonly bint has_given_schema
     cdef bint is_read
 
     def __init__(self, sources, StreamState state not None, Schema schema):
@@ -156,9 +160,9 @@ cdef class ExportedStream:
         cdef shared_schema c_schema
         iterator.sources = sources
         iterator.state = self.state = state
+        state.given_schema = state.requested_schema = schema
         if schema is not None:
             c_schema = schema.schema
-            self.has_given_schema = True
         cdef unique_ptr[batch_source] source = python_source(share_object(iterator), pull)
         self.stream = device_array_stream(move(source), c_schema)
 
@@ -177,6 +181,11 @@ cdef class ExportedStream:
         if self.state.error is not None:
             raise self.state.error
         return 0
+
+    def request(self, Schema schema not None) -> None:
+        """Take a consumer's schema in place of the one given, before the first batch is made."""
+        self.state.requested_schema = schema
+        self.stream.set_default_schema(schema.schema)
 
     def next(self):
         """Pull a batch: its schema, its array, and its first row; None at the end.

@@ -62,8 +62,8 @@ class DeviceArrayStream:
         ----------
         requested_schema
             An ``arrow_schema`` PyCapsule of the schema that the consumer asks for, met as far as
-            possible; see `to_arrow_device`. Ignored if the first batch has been made already, or
-            the stream was made with a schema.
+            possible; see `to_arrow_device`. It takes the place of the one that the stream was made
+            with. Ignored if the first batch has been made already.
         **kwargs
             For keywords of later versions of the specification.
 
@@ -117,10 +117,10 @@ class DeviceArrayStream:
 
     def _request(self, requested_schema: object) -> None:
         state = self._stream.state
-        if state.started or self._stream.has_given_schema:
+        if state.started:
             check_num_fields(as_field(requested_schema).type, as_field(self).type)
             return
-        state.requested_schema = Schema.copy_of(as_capsule(requested_schema))
+        self._stream.request(Schema.copy_of(as_capsule(requested_schema)))
         # Makes the first batch, which says whether it can be had so.
         self._stream.schema()
         if state.refusal is not None:
@@ -148,7 +148,7 @@ class DeviceArrayStream:
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of record batches, or the field of other arrays.
 
-        The first batch is made for it unless the schema was given.
+        The first batch is made for it.
         """
         capsule = self.__arrow_c_schema__()
         return as_schema(capsule) if marks_table(capsule) else as_field(capsule)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from .._core.export import ExportArguments
 from ..cuda import streams
+from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import Stream, resolve_stream
 
 __all__ = [
@@ -15,6 +17,8 @@ __all__ = [
     "TensorImportOptions",
     "Validation",
     "check_kind",
+    "check_max_rows",
+    "check_option",
     "export_arguments",
 ]
 
@@ -23,26 +27,91 @@ Kind = Literal["table", "column"]
 Validation = Literal["minimal", "full"]
 
 
-def check_kind(kind: Kind | None) -> Kind | None:
-    """Return what a caller gave as ``kind=``, if that is possible."""
-    if kind not in (None, "table", "column"):
-        raise ValueError(f"kind={kind!r} found, 'table' or 'column' expected")
-    return kind
-
-
-def export_arguments(stream: Any, compact: bool, device_type: str | None) -> ExportArguments:
-    """Check what a caller of `to_arrow_device` gave, and resolve the stream on this thread.
+def check_option(name: str, value: Any, choices: tuple[str | bool | None, ...]) -> None:
+    """Refuse a value that is none of those that an argument may have.
 
     Raises
     ------
     ValueError
-        If `device_type` is neither None nor ``"cuda"``.
+        If `value` is another; 1 is not True.
     """
-    if stream is None and not compact and device_type is None and not _default_is_per_thread():
+    is_text = isinstance(value, str)
+    if not any(value is choice or (is_text and value == choice) for choice in choices):
+        *others, last = map(repr, choices)
+        raise ValueError(f"{shown(name, value)} found, {', '.join(others)} or {last} expected")
+
+
+def shown(name: str, value: Any) -> str:
+    """Return an argument as messages show it: whole only if its ``repr`` is short for sure."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return f"{name}={value!r}"
+    return f"{name} of type {type(value).__name__}"
+
+
+def check_kind(kind: Kind | None) -> Kind | None:
+    """Return what a caller gave as ``kind=``, if that is possible."""
+    if kind is not None:
+        check_option("kind", kind, ("table", "column", None))
+    return kind
+
+
+def check_max_rows(max_rows: Any) -> int | None:
+    """Return what a caller gave as ``max_rows=``, as an int, if that is possible.
+
+    Raises
+    ------
+    TypeError
+        If it is no integer; a bool is none.
+    ValueError
+        If it is less than 1.
+    """
+    if max_rows is None:
+        return None
+    try:
+        number = None if isinstance(max_rows, bool) else operator.index(max_rows)
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(f"{shown('max_rows', max_rows)} found, an integer or None expected")
+    if number < 1:
+        raise ValueError(f"max_rows={number} found, at least 1 expected")
+    return number
+
+
+def export_arguments(
+    stream: Any, mr: Any, preserve_index: bool | None, compact: bool, device_type: Any
+) -> ExportArguments:
+    """Check what a caller of `to_arrow_device` gave, and resolve the stream on this thread.
+
+    Raises
+    ------
+    TypeError
+        If `mr` is no memory resource.
+    ValueError
+        If another argument has a value that is not possible.
+    """
+    if preserve_index is not None:
+        check_option("preserve_index", preserve_index, (None, True, False))
+    is_usual = stream is None and mr is None and compact is False and device_type is None
+    if is_usual and not _default_is_per_thread():
         return _USUAL
-    if device_type not in (None, "cuda"):
-        raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
-    return ExportArguments(resolve_stream(stream), compact, device_type == "cuda")
+    check_option("compact", compact, (True, False))
+    return ExportArguments(resolve_stream(stream), compact, _managed_as_cuda(device_type), mr)
+
+
+def _managed_as_cuda(device_type: Any) -> bool:
+    """Say whether managed memory is to be labelled as plain CUDA memory."""
+    if device_type is None:
+        return False
+    name = device_type.name if isinstance(device_type, DeviceType) else device_type
+    name = name.lower() if isinstance(name, str) else None
+    if name == "cuda" or (name == "cpu" and not has_gpu()):
+        return name == "cuda"
+    advice = ": to_host() brings an array to the CPU's memory" if name == "cpu" else ""
+    raise ValueError(
+        f"{shown('device_type', device_type)} found, 'cuda', DeviceType.CUDA or None expected, as "
+        f"an array is labelled with the memory it is in{advice}"
+    )
 
 
 #: What most exports ask for; making it takes a tenth of the time of a small export.

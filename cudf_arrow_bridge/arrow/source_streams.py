@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
+
+import pyarrow as pa
 
 from .._core.import_ import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream_import import StreamReader
 from .options import Kind, check_kind
+from .refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
 __all__ = ["SourceStream", "has_stream_protocol", "open_stream"]
@@ -61,6 +64,10 @@ class SourceStream:
             yield source
             del source
 
+    def mapped(self, schema: Schema, function: Callable[[object], object]) -> SourceStream:
+        """Return a stream of what a function makes of each array, in place of this one."""
+        return SourceStream(schema, map(function, self.arrays), self.labels, self._reader)
+
     def kind(self, requested: Kind | None) -> Kind:
         """Return what the caller says the arrays are, else a table for any stream of structs."""
         if (kind := check_kind(requested)) is not None:
@@ -75,7 +82,12 @@ class SourceStream:
 
 
 def has_stream_protocol(obj: Any) -> bool:
-    """Say whether an object has one of the protocols of streams."""
+    """Say whether an object has one of the protocols of streams.
+
+    cuDF's own, which copies to host memory, does not count.
+    """
+    if isinstance(obj, type) or (is_of_cudf(obj) and not has_array_protocol(obj)):
+        return False
     return any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
 
 
@@ -95,20 +107,40 @@ def open_stream(obj: Any) -> SourceStream:
     ValueError
         If an iterable is empty, so that there is no schema.
     """
-    for name in STREAM_PROTOCOLS:
-        if hasattr(obj, name):
-            reader = StreamReader(getattr(obj, name)())
-            schema = reader.schema()
-            labels = () if reader.state is None else reader.state.labels
-            return SourceStream(schema, iter(reader.next, None), labels, reader)
+    if has_stream_protocol(obj):
+        name = next(name for name in STREAM_PROTOCOLS if hasattr(obj, name))
+        reader = StreamReader(getattr(obj, name)())
+        schema = reader.schema()
+        labels = () if reader.state is None else reader.state.labels
+        return SourceStream(schema, iter(reader.next, None), labels, reader)
     if has_array_protocol(obj):
         return _stream_of_arrays(iter((obj,)))
-    if isinstance(obj, Iterable) and not isinstance(obj, str | bytes):
+    is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
+    if is_iterable and not is_of_cudf(obj):
         return _stream_of_arrays(iter(obj))
-    raise TypeError(
-        f"an object of type {type(obj).__name__} found, one with "
-        f"{' or '.join(STREAM_PROTOCOLS)}, or an iterable of arrays, expected"
-    )
+    raise refusal(obj, f"one with {ANY_PROTOCOL}, or an iterable of arrays,")
+
+
+def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
+    """Concatenate arrays of one schema in host memory, by pyarrow.
+
+    Raises
+    ------
+    OverflowError
+        If the result does not fit into one array.
+    """
+    labels = sources[0].labels
+    is_table = is_struct(sources[0].schema_capsule)
+    try:
+        joined = (
+            pa.concat_batches([pa.record_batch(source) for source in sources])
+            if is_table
+            else pa.concat_arrays([pa.array(source) for source in sources])
+        )
+    except pa.ArrowInvalid as error:
+        raise OverflowError(f"{error}: export the stream with to_arrow_device_stream") from error
+    schema, array = joined.__arrow_c_device_array__()
+    return SourceArray(schema, array, is_table, labels, None)
 
 
 def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:

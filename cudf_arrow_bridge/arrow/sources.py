@@ -16,6 +16,7 @@ from .._core.import_ import SourceArray
 from .device_array import DeviceArray
 
 __all__ = [
+    "ARRAY_PROTOCOLS",
     "STREAM_PROTOCOLS",
     "SourceArray",
     "are_same",
@@ -27,14 +28,13 @@ __all__ = [
 #: The protocols of streams in the order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 
-
 #: The protocols of arrays in the order of preference.
-_ARRAY_PROTOCOLS = ("__arrow_c_device_array__", "__arrow_c_array__")
+ARRAY_PROTOCOLS = ("__arrow_c_device_array__", "__arrow_c_array__")
 
 
 def has_array_protocol(obj: Any) -> bool:
     """Say whether an object has one of the protocols of arrays."""
-    return any(hasattr(obj, name) for name in _ARRAY_PROTOCOLS)
+    return any(hasattr(obj, name) for name in ARRAY_PROTOCOLS)
 
 
 def first_row_of(obj: Any) -> int:
@@ -73,7 +73,7 @@ def open_array(obj: Any) -> SourceArray:
     hint = f"; it is a stream, with {', '.join(streams)}" if streams else ""
     raise TypeError(
         f"an object of type {type(obj).__name__} found, one with "
-        f"{' or '.join(_ARRAY_PROTOCOLS)} expected{hint}"
+        f"{' or '.join(ARRAY_PROTOCOLS)} expected{hint}"
     )
 
 

@@ -24,12 +24,19 @@ __all__ = [
 
 
 class DeviceType(IntEnum):
-    """The device types of memory that cuDF can use, with the values of Arrow and DLPack."""
+    """The device types of memory that cuDF can use, with the values of Arrow and DLPack.
+
+    Made of their names, too: ``DeviceType("cuda")``.
+    """
 
     CPU = 1
     CUDA = 2
     CUDA_HOST = 3
     CUDA_MANAGED = 13
+
+    @classmethod
+    def _missing_(cls, value: object) -> DeviceType | None:
+        return cls.__members__.get(value.upper()) if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)

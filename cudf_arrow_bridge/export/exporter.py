@@ -40,7 +40,7 @@ def export_object(
     is_array = isinstance(obj, DeviceArray)
     if is_array and passes_on(obj, arguments):
         return obj.as_requested(requested_schema)
-    export_input = export_input_of(obj, preserve_index, arguments.stream)
+    export_input = export_input_of(obj, preserve_index, arguments)
     exported = ObjectExporter(export_input, arguments).export(requested_schema, DeviceArray)
     return exported._described_as(obj) if is_array else exported
 
@@ -86,7 +86,7 @@ class ArrayExporter:
 
     def __call__(self, requested_schema: object | None) -> DeviceArray:
         """Export with the schema in a capsule; see `Exporter`."""
-        export_input = export_input_of_source(open_array(self), self.arguments.stream, self.kind)
+        export_input = export_input_of_source(open_array(self), self.arguments, self.kind)
         return ObjectExporter(export_input, self.arguments)(requested_schema)
 
     def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pylibcudf as plc
 
 from .._core.columns import types_of
-from .._core.export import ExportInput, pylibcudf_input
+from .._core.export import ExportArguments, ExportInput, pylibcudf_input
 from .._core.import_ import ImportArguments
 from .._core.schema import SchemaSpec
 from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
-from ..arrow.schemas import as_field, as_schema
-from ..arrow.sources import SourceArray, are_same, open_array
+from ..arrow.refusals import ANY_PROTOCOL, refusal
+from ..arrow.schemas import as_field, as_schema, empty
+from ..arrow.source_streams import has_stream_protocol, join_on_host, open_stream
+from ..arrow.sources import SourceArray, are_same, find_array, open_array
+from ..cuda.residency import DeviceType
+from ..frames.concatenate import concatenate_on_gpu
 from ..frames.proxies import is_proxy
 
 if TYPE_CHECKING:
@@ -26,30 +30,41 @@ if TYPE_CHECKING:
 __all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
 
 
-def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> ExportInput:
+def export_input_of(
+    obj: Any, preserve_index: bool | None, arguments: ExportArguments
+) -> ExportInput:
     """Return the columns of any object that can be exported.
 
     Parameters
     ----------
     obj
         An object of cuDF, pylibcudf or cudf.pandas; an `ExportInput`; or an array of another
-        library, which is imported.
+        library, or a stream of arrays, which is imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
-    stream
+    arguments
         The stream on which arrays are imported, and columns are made of range indexes.
+
+    Raises
+    ------
+    TypeError
+        If the object is none of these.
     """
     export_input: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
     if export_input is not None:
         return export_input
     if is_cudf(obj):
-        return _disassemble()(obj, preserve_index, stream)
+        return _disassemble()(obj, preserve_index, arguments.stream)
     if is_proxy(obj):
-        return export_input_of(_unwrapped(obj, preserve_index), preserve_index, stream)
+        return export_input_of(_unwrapped(obj, preserve_index), preserve_index, arguments)
     if isinstance(obj, ExportInput):
         return obj
-    source = obj if isinstance(obj, SourceArray) else open_array(obj)
-    return export_input_of_source(source, stream)
+    source = obj if isinstance(obj, SourceArray) else find_array(obj)
+    if source is not None:
+        return export_input_of_source(source, arguments)
+    if has_stream_protocol(obj):
+        return _input_of_stream(obj, arguments)
+    raise refusal(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
 
 
 def is_cudf(obj: Any) -> bool:
@@ -75,8 +90,26 @@ def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
     return disassemble
 
 
+def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:
+    """Import all arrays of a stream, and concatenate several of them."""
+    stream = open_stream(obj)
+    sources = list(stream.source_arrays()) or [open_array(empty(stream.schema))]
+    if len(sources) > 1 and sources[0].device_type == DeviceType.CPU:
+        # Before they are uploaded, where there is a GPU.
+        sources = [join_on_host(sources)]
+    parts = [export_input_of_source(source, arguments) for source in sources]
+    if len(parts) == 1:
+        return parts[0]
+    columns = [
+        concatenate_on_gpu(columns, arguments.stream, arguments.mr)
+        for columns in zip(*(part.columns for part in parts), strict=True)
+    ]
+    num_rows = sum(part.num_rows for part in parts)
+    return ExportInput(parts[0].kind, columns, num_rows, parts[0].schema_spec)
+
+
 def export_input_of_source(
-    source: SourceArray, stream: Stream, kind: Kind | None = None
+    source: SourceArray, arguments: ExportArguments, kind: Kind | None = None
 ) -> ExportInput:
     """Import an array of another library, to export it with the schema it came with.
 
@@ -84,17 +117,17 @@ def export_input_of_source(
     ----------
     source
         The array.
-    stream
-        The stream on which it is imported.
+    arguments
+        The stream on which it is imported, and the memory resource of what is converted.
     kind
         Whether it is a table or a column; None to decide by the source.
     """
     # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
-    arguments = ImportArguments(stream, None, None, copy=False, validate="minimal", sanitize=False)
-    kind = kind or source.kind
-    columns, num_rows = source.importer.import_array(
-        source.array_capsule, kind == "table", arguments
+    imports = ImportArguments(
+        arguments.stream, None, arguments.mr, copy=False, validate="minimal", sanitize=False
     )
+    kind = kind or source.kind
+    columns, num_rows = source.importer.import_array(source.array_capsule, kind == "table", imports)
     return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns))
 
 

@@ -59,19 +59,20 @@ class StreamExporter:
             self.state.stream = obj._array.stream
             return single_batch(schema, obj._array), obj._labels
         self.state.stream = self.arguments.stream
-        export_input = export_input_of(obj, self.preserve_index, self.arguments.stream)
-        max_rows = self.max_rows or max(export_input.num_rows, 1)
+        export_input = export_input_of(obj, self.preserve_index, self.arguments)
+        max_rows = max(min(self.max_rows or export_input.num_rows, export_input.num_rows), 1)
         make_slices = partial(export_slices, export_input, max_rows, self.arguments)
         return self._as_requested(make_slices), export_input.schema_spec.labels
 
     def _as_requested(self, export: Callable[[object | None], Exported]) -> Exported:
-        """Export with the consumer's schema, or, if the first batch cannot have it, without."""
-        if self.state.requested_schema is None:
+        """Export with the consumer's schema, or, if the first batch cannot have it, the given."""
+        requested = self.state.requested_schema
+        if requested is None:
             return export(None)
         try:
-            return export(self.state.requested_schema.__arrow_c_schema__())
+            return export(requested.__arrow_c_schema__())
         except ValueError as error:
-            if self.state.started:
+            if self.state.started or requested is self.state.given_schema:
                 raise
-            self.state.refusal, self.state.requested_schema = error, None
-            return export(None)
+            self.state.refusal, self.state.requested_schema = error, self.state.given_schema
+            return self._as_requested(export)

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -17,16 +15,14 @@ from ..arrow.metadata import spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.schemas import empty
 from ..arrow.sources import open_array
-from ..cuda.residency import ComputeLocation, has_gpu
-from ..frames import convert
+from ..cuda.residency import has_gpu
+from ..frames.concatenate import concatenate_on_gpu
 from .importer import ImportedColumns, Importer
 
 __all__ = ["MAX_ROWS", "concatenate"]
 
 #: The largest `cudf::size_type`.
 MAX_ROWS = (1 << 31) - 2
-
-_INT32 = plc.DataType(plc.TypeId.INT32)
 
 
 def concatenate(
@@ -53,10 +49,7 @@ def concatenate(
 
 
 def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
-    stream = importer.streams.computing
-    if columns[0].type().id() == plc.TypeId.DICTIONARY32:
-        return _concatenate_dictionaries(columns, stream, importer.mr)
-    return plc.concatenate.concatenate(list(columns), stream, importer.mr)
+    return concatenate_on_gpu(columns, importer.streams.computing, importer.mr)
 
 
 def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
@@ -70,72 +63,3 @@ def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> p
     source = open_array(array)
     (result,), _ = importer.import_array(source.importer, source.array_capsule, "column")
     return result
-
-
-def _concatenate_dictionaries(columns: Sequence[plc.Column], stream: Any, mr: Any) -> plc.Column:
-    """Concatenate dictionary columns in device memory, and keep the order of their values.
-
-    libcudf's own concatenation takes 32-bit indices only and leaves the values in the order of a
-    hash table (dictionary/detail/concatenate.cu, 26.10), which breaks ordered categories. Columns
-    that share one dictionary keep it; else the values are in the order of their first occurrence,
-    as when cuDF concatenates categories.
-    """
-    location = ComputeLocation(False, stream)
-    codes = [plc.unary.cast(convert.codes_of(column), _INT32, stream) for column in columns]
-    dictionaries = [column.children()[1] for column in columns]
-    values = dictionaries[0]
-    if not all(_identity(other) == _identity(values) for other in dictionaries):
-        values, new_codes = _distinct_values(dictionaries, stream, mr)
-        # Each old code is an index into the new codes of its dictionary.
-        codes = [
-            convert.decode(old, new, location) for old, new in zip(codes, new_codes, strict=True)
-        ]
-    all_codes = plc.concatenate.concatenate(codes, stream, mr)
-    return plc.Column(
-        plc.DataType(plc.TypeId.DICTIONARY32),
-        all_codes.size(),
-        None,
-        all_codes.null_mask(),
-        all_codes.null_count(),
-        0,
-        [all_codes.with_mask(None, 0), values],
-    )
-
-
-def _identity(column: plc.Column) -> tuple[Any, ...]:
-    """Return a key that is equal for two columns over the same memory."""
-    addresses = [span and span.ptr for span in (column.data(), column.null_mask())]
-    children = [_identity(child) for child in column.children()]
-    return column.type().id(), column.size(), column.offset(), *addresses, *children
-
-
-def _distinct_values(
-    dictionaries: Sequence[plc.Column], stream: Any, mr: Any
-) -> tuple[plc.Column, list[plc.Column]]:
-    """Return the distinct values, and for each dictionary the positions of its values among them.
-
-    For example, b, a and a, c give the values b, a, c and the positions 0, 1 and 1, 2.
-    """
-    all_values = plc.Table([plc.concatenate.concatenate(list(dictionaries), stream, mr)])
-    values = plc.stream_compaction.stable_distinct(
-        all_values,
-        [0],
-        plc.stream_compaction.DuplicateKeepOption.KEEP_FIRST,
-        plc.types.NullEquality.EQUAL,
-        plc.types.NanEquality.ALL_EQUAL,
-        stream,
-        mr,
-    )
-    left, right = plc.join.left_join(all_values, values, plc.types.NullEquality.EQUAL, stream, mr)
-    zero = plc.Scalar.from_py(0, _INT32, stream)
-    zeros = plc.Column.from_scalar(zero, all_values.num_rows(), stream)
-    # The join gives its pairs of rows in any order; the scatter sorts them by the left row.
-    (positions,) = plc.copying.scatter(
-        plc.Table([right]), left, plc.Table([zeros]), stream, mr
-    ).columns()
-    ends = [0]
-    for dictionary in dictionaries:
-        ends.append(ends[-1] + dictionary.size())
-    bounds = [bound for pair in pairwise(ends) for bound in pair]
-    (column,) = values.columns()
-    return column, plc.copying.slice(positions, bounds, stream)

@@ -11,7 +11,7 @@ import pylibcudf as plc
 
 from .._core.columns import table_of
 from .._core.import_ import ArrayImporter, ImportArguments
-from ..arrow.options import Kind
+from ..arrow.options import Kind, check_option
 from ..cuda.ordering import ImportStreams
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE
 from ..frames.proxies import as_proxy, check_active
@@ -62,10 +62,17 @@ class Importer:
     ) -> Importer:
         """Return an importer with these arguments, of which most callers give the usual ones."""
         is_usual = stream is None and mr is None and sanitize is True and copy is False
+        is_usual = is_usual and validate == "minimal" and type(to) is str
         # A per-thread default stream is resolved on each thread.
-        if is_usual and validate == "minimal" and CUDF_HANDLE != PER_THREAD_HANDLE:
+        if is_usual and CUDF_HANDLE != PER_THREAD_HANDLE:
             return _usual_importer(to)
+        check_option("sanitize", sanitize, (True, False))
         return cls(stream, mr, to, copy=copy, validate=validate, sanitize=sanitize)
+
+    @property
+    def makes_frames(self) -> bool:
+        """Whether the result is a frame or series, not pylibcudf's."""
+        return self._to != "pylibcudf"
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import an array, given by its capsule, as the columns of a table, or as one column."""

@@ -48,6 +48,15 @@ def test_a_frame_is_split_and_joined(max_rows):
     assert frame_rows(found) == BATCH.to_pylist()
 
 
+@pytest.mark.parametrize("max_rows", [8, 70])
+def test_a_stream_is_joined_to_one_array(max_rows):
+    stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(BATCH), max_rows=max_rows)
+    exported = bridge.to_arrow_device(DeviceStreamOnly(stream))
+    assert exported.device_type == bridge.DeviceType.CUDA
+    assert exported.schema.names == BATCH.schema.names
+    assert rows(exported) == BATCH.to_pylist()
+
+
 def test_pylibcudf_reads_every_batch():
     frame = bridge.from_arrow_device(BATCH.select(["number", "text"]))
     found = []

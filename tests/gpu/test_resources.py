@@ -76,6 +76,15 @@ def test_an_import_takes_conversions_from_the_resource_given(resource):
     del column
 
 
+def test_an_export_takes_conversions_from_the_resource_given(resource):
+    import rmm.mr
+
+    counted = rmm.mr.StatisticsResourceAdaptor(resource[0])
+    exported = bridge.to_arrow_device(on_device(pa.array([True, False])), mr=counted)
+    assert counted.allocation_counts.current_bytes >= 1
+    assert rows(exported) == [True, False]
+
+
 def test_nothing_waits_for_a_slow_producer(resource, late):
     producer, consumer, found = side_stream(), side_stream(), blank()
     exported = bridge.to_arrow_device(late.column(producer, resource[0]), stream=producer)

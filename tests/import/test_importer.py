@@ -7,8 +7,10 @@ import cudf
 import pandas as pd
 import pyarrow as pa
 import pytest
+import rmm.mr
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge._core.export import ExportArguments
 from cudf_arrow_bridge.arrow.sources import open_array
 from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE, resolve_stream
 from cudf_arrow_bridge.export.inputs import export_input_of_source
@@ -34,7 +36,7 @@ def test_usual_arguments_share_an_importer():
     "other",
     [
         {"stream": 1},
-        {"mr": object()},
+        {"mr": rmm.mr.CallbackMemoryResource(lambda *_: 0, lambda *_: None)},
         {"to": "cudf"},
         {"copy": True},
         {"validate": "full"},
@@ -53,10 +55,11 @@ def test_a_default_stream_for_each_thread_is_resolved_each_time(monkeypatch):
 
 def test_one_schema_is_a_table_and_a_column_in_turn():
     structs = pa.array([{"a": 1}, {"a": 2}])
+    export_arguments = ExportArguments(resolve_stream(None))
     for kind in ("column", "table") * 2:
         found = bridge.from_arrow_device(structs, kind=kind)
         assert type(found) is (cudf.DataFrame if kind == "table" else cudf.Series)
-        made = export_input_of_source(open_array(structs), resolve_stream(None), kind)
+        made = export_input_of_source(open_array(structs), export_arguments, kind)
         assert made.kind == kind
         assert [field.name for field in made.schema_spec.fields] == (
             ["a"] if kind == "table" else [""]

@@ -110,7 +110,7 @@ def test_a_frame_without_columns_has_rows():
 
 
 def test_no_batches_take_a_schema():
-    stream = bridge.to_arrow_device_stream([], schema=BATCH.schema)
+    stream = bridge.to_arrow_device_stream([], requested_schema=BATCH.schema)
     found = pa.table(StreamOnly(stream))
     assert found.schema.equals(BATCH.schema)
     assert found.num_rows == 0
@@ -384,12 +384,6 @@ def test_a_request_that_comes_late_changes_nothing():
         capsule = stream.__arrow_c_stream__(WANTED.__arrow_c_schema__())
         schema = pa.RecordBatchReader._import_from_c_capsule(capsule).schema
         assert schema.field("text").type == pa.string()
-
-
-def test_a_given_schema_is_kept():
-    stream = bridge.to_arrow_device_stream(iter(HALVES), schema=BATCH.schema)
-    capsule = stream.__arrow_c_stream__(WANTED.__arrow_c_schema__())
-    assert pa.RecordBatchReader._import_from_c_capsule(capsule).schema == BATCH.schema
 
 
 def test_a_batch_that_contradicts_the_request_is_an_error_of_the_stream():

@@ -194,7 +194,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * @param mr Resource for converted buffers and temporary memory. The columns' device is made
  *   current while it is used. If it is rmm's current resource of the current device, that of the
  *   columns' device is used instead. If it gives plain device memory for pinned or managed
- *   columns, the array is reported as `ARROW_DEVICE_CUDA`.
+ *   columns, the array is reported as `ARROW_DEVICE_CUDA`. Where there is no GPU it gives out host
+ *   memory, as `host_memory_resource` does.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(export_input const& input,

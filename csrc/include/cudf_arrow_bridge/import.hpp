@@ -12,6 +12,7 @@
 
 #include <cuda/stream>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -132,7 +133,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
  * @param stream Stream that is made to wait for the array's event, and that conversions run on. It
  *   must outlive the column and, if the array is copied or uploaded, its pending release: see
  *   `drain_releases`
- * @param mr Resource for converted buffers, and for adopted buffers that are resized later
+ * @param mr Resource for converted buffers, and for adopted buffers that are resized later. Where
+ *   there is no GPU it gives out host memory, as `host_memory_resource` does
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_column
 from_arrow_device_column(ArrowSchema const& schema,
@@ -170,6 +172,25 @@ borrow_arrow_device_table(ArrowSchema const& schema,
                           import_options const& options,
                           cuda::stream_ref stream,
                           rmm::device_async_resource_ref mr);
+
+/**
+ * @brief Reduces a struct array to some of its children, in place and without copying anything.
+ *
+ * The result owns the whole array: its release, once, releases what the producer handed over, with
+ * the children that were left out. Import it with a schema of the same fields in the same order.
+ * The children that were left out are not looked at.
+ *
+ * @throws std::invalid_argument if the array was released already, or has another number of
+ *   children than the schema; the array is then unchanged
+ * @throws std::bad_alloc if memory runs out; the array is then unchanged
+ *
+ * @param schema Schema of the whole array; only read
+ * @param array Array to reduce; stays the caller's
+ * @param positions Which children, each once: less than the schema's number of children
+ */
+CUDF_ARROW_BRIDGE_EXPORT void select_children(ArrowSchema const& schema,
+                                              ArrowDeviceArray* array,
+                                              std::vector<std::size_t> const& positions);
 
 /**
  * @brief Imports arrays of one schema, which is copied, checked and parsed once.

@@ -20,6 +20,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace cudf_arrow_bridge {
@@ -121,14 +122,18 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
 
   /**
    * @param source Makes the batches
-   * @param schema What all batches are to have; empty: that of the first batch
+   * @param default_schema The schema of the stream if there are no batches, or the first has none
    */
-  explicit device_array_stream(std::unique_ptr<batch_source> source, shared_schema schema = {});
+  explicit device_array_stream(std::unique_ptr<batch_source> source,
+                               shared_schema default_schema = {});
+
+  /// Replaces the default schema. Changes nothing once the first batch has been pulled.
+  void set_default_schema(shared_schema schema) { default_schema_ = std::move(schema); }
 
   /**
-   * @brief The schema of all batches.
+   * @brief The schema of all batches: that of the first, which is pulled for it.
    *
-   * @throws std::invalid_argument if the stream has no schema of its own, and either no batch or a
+   * @throws std::invalid_argument if the stream has no default schema, and either no batch or a
    *   first batch without a schema
    * @throws ... what the source throws for the first batch
    */
@@ -186,6 +191,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
 
   std::unique_ptr<batch_source> source_;  ///< null: ended
   shared_schema schema_;
+  shared_schema default_schema_;
   stream_batch ahead_;
   std::int64_t num_pulled_{0};
   ArrowDeviceType device_type_{0};  ///< 0: unknown

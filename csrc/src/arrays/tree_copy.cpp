@@ -2,6 +2,7 @@
 #include "arrays/tree_copy.hpp"
 
 #include "compute/buffers.hpp"
+#include "cuda/location/allocation.hpp"
 #include "validate/validate.hpp"
 
 #include <rmm/detail/error.hpp>
@@ -212,7 +213,7 @@ std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
   auto tree        = std::make_shared<array_tree>();
   tree->location   = target;
   auto const host  = target.device_type == ARROW_DEVICE_CPU;
-  auto const exec  = execution{host, stream, host ? host_memory_resource() : mr};
+  auto const exec  = execution{host, stream, host ? resource_of_host(mr) : mr};
   auto copier      = tree_copier{source, *tree, exec};
   auto const& root = source.nodes[node];
   copier.add(tree->add_nodes(1), root, 0, root.length);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
+#include "cuda/location/allocation.hpp"
 #include "cuda/location/device_guard.hpp"
 #include "cuda/location/location_finder.hpp"
 #include "export/array_builder.hpp"
@@ -86,7 +87,7 @@ device_array build_tree(export_input const& input,
   tree->owner      = std::move(owner);
   tree->location   = location_of(input.columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const place = host ? host_memory_resource() : resource_on_device(tree->location, mr);
+  auto const place = host ? resource_of_host(mr) : resource_on_device(tree->location, mr);
   auto const guard = guard_device(device_of(tree->location));
   auto const exec  = execution{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.

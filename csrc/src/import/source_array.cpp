@@ -4,6 +4,7 @@
 #include "arrays/tree_copy.hpp"
 #include "arrays/tree_view.hpp"
 #include "base/errors.hpp"
+#include "cuda/location/allocation.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 #include "validate/validate_values.hpp"
@@ -93,7 +94,7 @@ source_array open_source(parsed_tree const& types,
       validate_copy(types, array->array, location, path, stream, mr);
     }
   }
-  auto const exec      = execution{on_host, stream, on_host ? host_memory_resource() : mr};
+  auto const exec      = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
   auto const to_upload = on_host && has_gpu();
   auto const root      = array->array;  // copied first: the struct is moved from below
   auto share           = foreign_share{new foreign_array{array, on_host}, stream};

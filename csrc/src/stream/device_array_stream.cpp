@@ -10,14 +10,16 @@
 
 namespace cudf_arrow_bridge {
 
-device_array_stream::device_array_stream(std::unique_ptr<batch_source> source, shared_schema schema)
-  : source_{std::move(source)}, schema_{std::move(schema)}
+device_array_stream::device_array_stream(std::unique_ptr<batch_source> source,
+                                         shared_schema default_schema)
+  : source_{std::move(source)}, default_schema_{std::move(default_schema)}
 {
 }
 
 shared_schema const& device_array_stream::schema()
 {
   if (schema_.is_empty()) { peek(); }
+  if (schema_.is_empty()) { schema_ = default_schema_; }
   if (schema_.is_empty()) {
     throw std::invalid_argument{
       num_pulled_ == 0 ? "no batch found, at least one expected of a stream without a schema"
@@ -81,11 +83,11 @@ void device_array_stream::check(stream_batch const& batch)
     fail(to_string(location) + " found, memory like that of the batches before expected: " +
          to_string(memory_location{device_type_, location.device_id}));
   }
-  if (batch.schema.is_empty() || batch.schema.is(schema_)) { return; }
   if (schema_.is_empty()) {
-    schema_ = batch.schema;
+    schema_ = batch.schema.is_empty() ? default_schema_ : batch.schema;
     return;
   }
+  if (batch.schema.is_empty() || batch.schema.is(schema_)) { return; }
   try {
     check_same_schema(*schema_.to_arrow().get(), *batch.schema.to_arrow().get());
   } catch (std::invalid_argument const& error) {

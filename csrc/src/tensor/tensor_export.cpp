@@ -4,6 +4,7 @@
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
+#include "cuda/location/allocation.hpp"
 #include "cuda/location/device_guard.hpp"
 #include "import/column_importer.hpp"
 #include "tensor/element_type.hpp"
@@ -180,9 +181,10 @@ rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
 {
   auto const location = location_of(source);
   auto const host     = is_host(location);
-  auto copy           = rmm::device_buffer{
-    size_of_column(columns, source) * columns.size(), stream, host ? host_memory_resource() : mr};
-  auto const found = host || copy.size() == 0 ? location : locate(copy.data());
+  auto copy           = rmm::device_buffer{size_of_column(columns, source) * columns.size(),
+                                           stream,
+                                           host ? detail::resource_of_host(mr) : mr};
+  auto const found    = host || copy.size() == 0 ? location : locate(copy.data());
   if (found != location) {
     throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " + to_string(location) +
                                 " expected: it takes a memory resource of that kind"};

@@ -302,7 +302,7 @@ imported_table import_columns(tensor_view const& tensor,
   auto memory = array.whole();
   auto const whole =
     from_arrow_device_column(*schema->children[0], memory.get(), options, stream, mr);
-  auto const exec = detail::execution{!has_gpu(), stream, has_gpu() ? mr : host_memory_resource()};
+  auto const exec = detail::execution{!has_gpu(), stream, mr};
   return gather_columns(whole, layout, exec);
 }
 

@@ -233,6 +233,24 @@ TEST(Streams, WithoutBatchesNeedASchema)
   EXPECT_TRUE(pull(stream).is_released());
 }
 
+TEST(Streams, TakeTheDefaultSchemaOnlyWhereThereIsNoOther)
+{
+  auto const other = sliced{flat("string"), 1}.schema;
+  auto batches     = device_array_stream{sliced{flat("int32"), num_rows}.source, other};
+  EXPECT_STREQ(batches.schema().to_arrow()->format, "i");
+  EXPECT_FALSE(batches.next().is_end());
+
+  auto bare   = sliced{flat("int32"), num_rows}.source->next();
+  bare.schema = {};
+  auto taken  = device_array_stream{single(std::move(bare))};
+  taken.set_default_schema(sliced{flat("int32"), 1}.schema);
+  EXPECT_STREQ(taken.schema().to_arrow()->format, "i");
+
+  auto nothing = device_array_stream{chain([] { return std::unique_ptr<batch_source>{}; }), other};
+  nothing.set_default_schema(sliced{flat("int32"), 1}.schema);
+  EXPECT_STREQ(nothing.schema().to_arrow()->format, "i");
+}
+
 template <typename Error>
 void expect_failure(int position, Error const& error, int code, std::string const& message)
 {

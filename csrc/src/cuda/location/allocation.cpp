@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/location/allocation.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <cuda_runtime_api.h>
 
 #include <optional>
@@ -51,5 +53,8 @@ bool ends_before(void const* pointer, std::size_t size)
   auto const allocation = find_allocation(address);
   return allocation && allocation->end < address + size;
 }
+
+rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr)
+{ return has_gpu() ? host_memory_resource() : mr; }
 
 }  // namespace cudf_arrow_bridge::detail

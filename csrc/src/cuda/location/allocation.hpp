@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <rmm/resource_ref.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -19,5 +21,14 @@ allocation_range allocation_around(void const* pointer);
 
 /// @return Whether the allocation at `pointer` is known to end within the `size` bytes from there
 bool ends_before(void const* pointer, std::size_t size);
+
+/**
+ * @brief The resource for host memory that a call makes, where its caller named one for its
+ * results.
+ *
+ * Without a GPU results are in host memory, and the caller's resource gives that out. With one it
+ * gives out device memory.
+ */
+rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr);
 
 }  // namespace cudf_arrow_bridge::detail

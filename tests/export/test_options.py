@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of exports: requested schemas of streams, memory resources, device types, sources."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import rmm.mr
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.host_frames import assert_same_object, frame, numbers
+from testing.peers.streams import DeviceStreamOnly, StreamOnly
+
+BATCH = pa.record_batch(
+    {"n": [1, None, 3, 4, 5], "text": ["a", None, "ccc", "", "e"], "flag": [True] * 4 + [None]}
+)
+WANTED = pa.schema([("n", pa.int32()), ("text", pa.large_string()), ("flag", pa.bool_())])
+#: What can be had of it: n cannot be narrowed.
+MET = pa.schema([("n", pa.int64()), ("text", pa.large_string()), ("flag", pa.bool_())])
+OTHER = pa.schema([("n", pa.int64()), ("text", pa.string_view()), ("flag", pa.bool_())])
+
+
+def streams(**options):
+    halves = [BATCH.slice(0, 3), BATCH.slice(3)]
+    return {
+        "split": bridge.to_arrow_device_stream(BATCH, max_rows=3, **options),
+        "batches": bridge.to_arrow_device_stream(iter(halves), **options),
+        "arrays": bridge.to_arrow_device_stream(map(bridge.to_arrow_device, halves), **options),
+        "table": bridge.to_arrow_device_stream(pa.Table.from_batches(halves), **options),
+    }
+
+
+@pytest.mark.parametrize("origin", streams())
+def test_each_batch_of_a_stream_is_exported_as_requested(origin):
+    assert streams(requested_schema=WANTED)[origin].schema == MET
+    batches = list(streams(requested_schema=WANTED)[origin])
+    assert [batch.schema for batch in batches] == [MET, MET]
+    found = pa.table(StreamOnly(streams(requested_schema=WANTED)[origin]))
+    found.validate(full=True)
+    assert found.schema == MET
+    assert found.to_pylist() == BATCH.to_pylist()
+
+
+@pytest.mark.parametrize("origin", streams())
+def test_a_consumers_request_replaces_that_of_the_stream(origin):
+    stream = streams(requested_schema=WANTED)[origin]
+    capsule = stream.__arrow_c_stream__(OTHER.__arrow_c_schema__())
+    found = pa.RecordBatchReader._import_from_c_capsule(capsule).read_all()
+    assert found.schema == OTHER
+    assert found.to_pylist() == BATCH.to_pylist()
+
+
+def test_a_request_that_cannot_be_leaves_that_of_the_stream():
+    stream = bridge.to_arrow_device_stream(BATCH, requested_schema=WANTED)
+    with pytest.raises(ValueError, match="a requested schema of 1 fields found, 3 expected"):
+        stream.__arrow_c_device_stream__(pa.schema([("x", pa.int8())]).__arrow_c_schema__())
+    assert pa.table(StreamOnly(stream)).schema == MET
+
+
+def test_the_request_is_the_schema_of_a_stream_without_batches():
+    stream = bridge.to_arrow_device_stream([], requested_schema=WANTED)
+    assert stream.schema == WANTED
+    found = pa.table(StreamOnly(stream))
+    assert (found.schema, found.num_rows) == (WANTED, 0)
+    stream = bridge.to_arrow_device_stream(iter(()), requested_schema=WANTED)
+    capsule = stream.__arrow_c_stream__(OTHER.__arrow_c_schema__())
+    assert pa.RecordBatchReader._import_from_c_capsule(capsule).schema == OTHER
+    empty = bridge.from_arrow_device_stream(
+        bridge.to_arrow_device_stream([], requested_schema=BATCH.schema)
+    )
+    assert (list(empty.columns), len(empty)) == (BATCH.schema.names, 0)
+
+
+def test_data_that_contradicts_the_request_is_an_error_of_the_stream():
+    strict = pa.schema([pa.field("n", pa.int64(), nullable=False), *list(BATCH.schema)[1:]])
+    stream = bridge.to_arrow_device_stream(BATCH, max_rows=1, requested_schema=strict)
+    assert next(stream).schema == strict
+    for _ in range(2):
+        with pytest.raises(ValueError, match="column 'n'"):
+            next(stream)
+    assert stream.is_released
+
+
+class RowCount:
+    def __index__(self):
+        return 2
+
+
+@pytest.mark.parametrize(
+    ("max_rows", "lengths"),
+    [(np.int64(3), [3, 2]), (RowCount(), [2, 2, 1]), (2**40, [5]), (2**70, [5]), (None, [5])],
+    ids=str,
+)
+def test_numbers_of_rows(max_rows, lengths):
+    stream = bridge.to_arrow_device_stream(BATCH, max_rows=max_rows)
+    assert [len(batch) for batch in stream] == lengths
+
+
+@pytest.mark.parametrize(
+    "device_type", ["cuda", "CUDA", bridge.DeviceType.CUDA, "cpu", bridge.DeviceType.CPU, None]
+)
+def test_device_types_by_name_and_by_enum(device_type):
+    """Without a GPU an array is the CPU's whatever managed memory is to be called."""
+    exported = bridge.to_arrow_device(BATCH, device_type=device_type)
+    assert exported.device_type is bridge.DeviceType.CPU
+    (batch,) = bridge.to_arrow_device_stream(BATCH, device_type=device_type)
+    assert batch.device_type is bridge.DeviceType.CPU
+
+
+def test_a_device_type_is_made_of_its_name():
+    for member in bridge.DeviceType:
+        assert bridge.DeviceType(member.name.lower()) is member is bridge.DeviceType(member.name)
+    with pytest.raises(ValueError, match="'gpu' is not a valid DeviceType"):
+        bridge.DeviceType("gpu")
+
+
+def test_the_cpu_cannot_be_asked_for_where_there_is_a_gpu(monkeypatch):
+    monkeypatch.setattr("cudf_arrow_bridge.arrow.options.has_gpu", lambda: True)
+    with pytest.raises(ValueError, match=r"device_type='cpu' found.*to_host\(\)"):
+        bridge.to_arrow_device(BATCH, device_type="cpu")
+
+
+LIBC = ctypes.CDLL(None)
+LIBC.malloc.restype, LIBC.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+LIBC.free.argtypes = [ctypes.c_void_p]
+
+
+class Counted:
+    """A resource of host memory that knows what of it is in use."""
+
+    def __init__(self):
+        self.in_use, self.total = {}, 0
+        self.resource = rmm.mr.CallbackMemoryResource(self._allocate, self._free)
+
+    def _allocate(self, size, stream):
+        address = LIBC.malloc(max(size, 1))
+        self.in_use[address] = size
+        self.total += 1
+        return address
+
+    def _free(self, address, size, stream):
+        assert self.in_use.pop(address) == size
+        LIBC.free(address)
+
+
+BOOLS = {
+    "column": lambda: to_plc(pa.array([True, False, None])),
+    "series": lambda: bridge.from_arrow_device(pa.array([True, False, None])),
+    "array of a peer": lambda: pa.array([True, False, None]),
+    "stream of a peer": lambda: pa.chunked_array([[True], [False, None]]),
+}
+
+
+@pytest.mark.parametrize("source", BOOLS)
+def test_conversions_of_an_export_are_the_resources(source):
+    counted = Counted()
+    exported = bridge.to_arrow_device(BOOLS[source](), mr=counted.resource)
+    (data,) = [info.address for info in exported.buffers() if info.name == "data"]
+    assert data in counted.in_use
+    # What peers give has been imported before.
+    assert counted.total > ("peer" in source)
+    assert pa.array(exported).to_pylist() == [True, False, None]
+    taken = pa.array(exported)
+    exported.release()
+    del exported
+    gc.collect()
+    assert counted.in_use
+    assert taken.to_pylist() == [True, False, None]
+    del taken
+    gc.collect()
+    assert not counted.in_use
+
+
+def test_an_export_that_converts_nothing_takes_nothing_of_the_resource():
+    counted = Counted()
+    exported = bridge.to_arrow_device(to_plc(pa.array([1, None, 3])), mr=counted.resource)
+    assert pa.array(exported).to_pylist() == [1, None, 3]
+    assert counted.total == 0
+
+
+def test_a_request_of_a_later_consumer_is_met_with_the_resource():
+    counted = Counted()
+    exported = bridge.to_arrow_device(to_plc(pa.array(["a", "b"])), mr=counted.resource)
+    assert counted.total == 0
+    requested = exported.as_requested(pa.large_string())
+    assert len(counted.in_use) == 1
+    del requested
+    gc.collect()
+    assert not counted.in_use
+
+
+def test_the_resource_lives_as_long_as_the_array():
+    counted = Counted()
+    gone = weakref.finalize(counted, lambda: None)
+    exported = bridge.to_arrow_device(to_plc(pa.array([True, None])), mr=counted.resource)
+    taken = pa.array(exported)
+    del counted, exported
+    gc.collect()
+    assert gone.alive
+    assert taken.to_pylist() == [True, None]
+    del taken
+    gc.collect()
+    assert not gone.alive
+
+
+@pytest.mark.parametrize("max_rows", [None, 2])
+def test_batches_are_made_of_the_resource(max_rows):
+    counted = Counted()
+    imported = bridge.from_arrow_device(BATCH)
+    stream = bridge.to_arrow_device_stream(imported, max_rows=max_rows, mr=counted.resource)
+    reader = pa.RecordBatchReader.from_stream(StreamOnly(stream))
+    batches = list(reader)
+    assert counted.total >= len(batches)
+    assert counted.in_use
+    assert pa.Table.from_batches(batches).to_pylist() == BATCH.to_pylist()
+    del batches, reader, stream
+    gc.collect()
+    assert not counted.in_use
+
+
+def test_conversions_of_an_import_are_the_resources():
+    counted = Counted()
+    column = bridge.from_arrow_device(pa.array([True]), to="pylibcudf", mr=counted.resource)
+    assert column.data().ptr in counted.in_use
+    del column
+    gc.collect()
+    assert not counted.in_use
+
+
+def pandas_frame(index):
+    return pd.DataFrame(
+        {
+            "a": [1, 2, 3],
+            "c": pd.Categorical(["x", "y", "x"], categories=["y", "x"], ordered=True),
+            "t": pd.date_range("2020", periods=3, tz="Europe/Berlin"),
+            "s": ["one", None, "three"],
+        },
+        index=index,
+    )
+
+
+DICTIONARIES = [
+    pa.table({"k": pa.array(values).dictionary_encode()}) for values in (["a", "b"], ["c", None])
+]
+SOURCES = {
+    "pandas frame": lambda: pandas_frame(pd.Index([10, 20, 30], name="id")),
+    "pandas frame with a range": lambda: pandas_frame(pd.RangeIndex(5, 11, 2, name="r")),
+    "pandas frame with levels": lambda: pandas_frame(
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["x", None])
+    ),
+    "pandas frame without rows": lambda: pandas_frame(pd.Index([1, 2, 3], name="id")).iloc[:0],
+    "pandas series": lambda: pandas_frame(None)["c"],
+    "polars frame": lambda: pl.DataFrame({"a": [1, 2], "s": ["x", "y"], "l": [[1], None]}),
+    "polars frame of chunks": lambda: pl.concat(
+        [pl.DataFrame({"s": [text]}) for text in ("x", "a text of more than twelve bytes")],
+        rechunk=False,
+    ),
+    "polars series": lambda: pl.Series("n", [1, None]),
+    "pyarrow table": lambda: pa.Table.from_batches([BATCH]),
+    "pyarrow table of chunks": lambda: pa.Table.from_batches([BATCH, BATCH.slice(1, 2), BATCH]),
+    "pyarrow table without chunks": lambda: pa.Table.from_batches([], BATCH.schema),
+    "pyarrow table of dictionaries": lambda: pa.concat_tables(DICTIONARIES),
+    "pyarrow table without columns": lambda: pa.table({}),
+    "pyarrow chunks": lambda: pa.chunked_array([[1], [2, None], []]),
+    "pyarrow chunks of structs": lambda: pa.chunked_array([[{"x": 1}], [{"x": 2}]]),
+    "pyarrow reader": lambda: pa.RecordBatchReader.from_batches(BATCH.schema, [BATCH, BATCH]),
+    "our own stream": lambda: bridge.to_arrow_device_stream(
+        bridge.from_arrow_device(pandas_frame(pd.RangeIndex(5, 11, 2))), max_rows=2
+    ),
+    "a device stream": lambda: DeviceStreamOnly(bridge.to_arrow_device_stream(BATCH, max_rows=2)),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_streams_of_peers_leave_as_they_would_arrive(source):
+    exported = bridge.to_arrow_device(SOURCES[source]())
+    found = bridge.from_arrow_device(exported)
+    expected = bridge.from_arrow_device(SOURCES[source]())
+    assert_same_object(found, expected)
+    assert len(exported) == len(expected)
+
+
+@pytest.mark.parametrize("source", ["pyarrow table", "polars frame", "pandas frame"])
+def test_a_stream_of_one_batch_is_not_copied(source):
+    data = SOURCES[source]()
+    (batch,) = pa.RecordBatchReader.from_stream(data)
+    exported = bridge.to_arrow_device(data)
+    (name,) = {"a", "n"} & {*batch.schema.names}
+    (address,) = [info.address for info in exported.buffers() if info.name == f"{name}.data"]
+    assert address == batch.column(0).buffers()[1].address
+
+
+def test_labels_of_our_own_streams_stay():
+    label = object()
+    labelled = frame([numbers()], pd.Index([label]))
+    stream = bridge.to_arrow_device_stream(labelled, max_rows=2)
+    assert list(bridge.from_arrow_device(bridge.to_arrow_device(stream)).columns) == [label]
+
+
+def test_streams_of_peers_are_exported_as_requested():
+    wanted = pa.schema([("x", pa.int64()), ("text", pa.large_string()), ("flag", pa.bool_())])
+    exported = bridge.to_arrow_device(
+        pa.Table.from_batches([BATCH.rename_columns(["x", "text", "flag"])] * 2),
+        requested_schema=wanted,
+    )
+    assert exported.schema == wanted

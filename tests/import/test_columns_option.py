@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``columns=``: some columns of a table, in the order given, and the index of frames."""
+
+from __future__ import annotations
+
+import decimal
+import gc
+import subprocess
+import sys
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.arrow.source_streams import open_stream
+from cudf_arrow_bridge.import_.selection import select_of_stream
+from testing.broken import child
+from testing.foreign import NESTED_TYPES, values
+from testing.host import to_plc
+from testing.host_frames import assert_same_object, frame, index, multi, numbers
+from testing.peers.arrays import DeviceOnly, HostOnly, Producer
+from testing.peers.streams import DeviceStreamOnly, StreamOnly, StreamProducer
+
+BATCH = pa.record_batch(
+    {
+        "n": [1, None, 3, 4],
+        "text": ["a", None, "ccc", ""],
+        "list": [[1], None, [], [2, 3]],
+        "unknown": pa.array([decimal.Decimal(1)] * 4, pa.decimal256(50)),
+        "flag": [True, None, False, True],
+    }
+)
+KNOWN = ["n", "text", "list", "flag"]
+SELECTIONS = [["n"], ["flag", "n"], ["list", "text", "n"], KNOWN, []]
+
+
+def table_of(batch):
+    return plc.Table([to_plc(column) for column in batch.columns])
+
+
+def lists_of(obj):
+    """What is in a frame or a table, through an export and pyarrow."""
+    return pa.table(bridge.to_arrow_device(obj)).to_pydict()
+
+
+@pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly, lambda batch: batch])
+@pytest.mark.parametrize("columns", SELECTIONS, ids=str)
+def test_those_named_come_in_the_order_given(wrap, columns):
+    found = bridge.from_arrow_device(wrap(BATCH), columns=columns)
+    assert list(found.columns) == columns
+    assert len(found) == BATCH.num_rows
+    assert lists_of(found) == BATCH.select(columns).to_pydict()
+    table = bridge.from_arrow_device(wrap(BATCH), columns=columns, to="pylibcudf")
+    assert (table.num_columns(), table.num_rows()) == (len(columns), BATCH.num_rows)
+    assert list(lists_of(table).values()) == list(BATCH.select(columns).to_pydict().values())
+
+
+def test_names_may_be_any_iterable_of_strings():
+    names = ["text", "n"]
+    for columns in (tuple(names), iter(names), pd.Index(names), dict.fromkeys(names)):
+        assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == ["text", "n"]
+
+
+def test_those_named_are_not_copied():
+    table = bridge.from_arrow_device(BATCH, columns=["list", "n"], to="pylibcudf")
+    lists, number = table.columns()
+    assert number.data().ptr == BATCH["n"].buffers()[1].address
+    assert lists.children()[1].data().ptr == BATCH["list"].buffers()[3].address
+
+
+def test_slices():
+    part = BATCH.slice(1, 2)
+    found = bridge.from_arrow_device(part, columns=["flag", "list", "text"])
+    assert lists_of(found) == part.select(["flag", "list", "text"]).to_pydict()
+
+
+@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+def test_any_type_beside_any_other(type_, nesting):
+    array = values(type_, 9, "some")
+    batch = pa.record_batch({"before": range(9), "it": array, "after": ["x"] * 9})
+    whole = bridge.from_arrow_device(batch, to="pylibcudf").columns()[1]
+    (found,) = bridge.from_arrow_device(batch, columns=["it"], to="pylibcudf").columns()
+    expected, got = (pa.array(bridge.to_arrow_device(column)) for column in (whole, found))
+    assert got.equals(expected)
+
+
+def test_an_array_is_released_once_with_the_last_of_its_columns():
+    producer = Producer(BATCH)
+    table = bridge.from_arrow_device(producer, columns=["text", "n"], to="pylibcudf")
+    text, number = table.columns()
+    del table, text
+    gc.collect()
+    assert (producer.releases, producer.schema_releases) == (0, 1)
+    assert pa.array(bridge.to_arrow_device(number)).to_pylist() == [1, None, 3, 4]
+    del number
+    gc.collect()
+    assert (producer.releases, producer.schema_releases) == (1, 1)
+
+
+@pytest.mark.parametrize("columns", [[], ["flag"]], ids=str)
+def test_an_array_of_which_nothing_is_kept_is_released_at_once(columns):
+    """Bools without nulls are converted, and share nothing."""
+    producer = Producer(pa.record_batch({"n": [1, 2], "flag": [True, False]}))
+    found = bridge.from_arrow_device(producer, columns=columns)
+    gc.collect()
+    assert producer.releases == 1
+    assert len(found) == 2
+
+
+WRONG = {
+    "unknown": (["n", "nothing"], KeyError, r"columns=\['nothing'\] found, names among \['n', "),
+    "twice": (["n", "n"], ValueError, r"\['n'\] found more than once"),
+    "a string": ("n", TypeError, "columns='n' found, a list of names expected"),
+    "a number": ([0], TypeError, "name=0 found, strings expected"),
+    "no names": (7, TypeError, "columns=7 found, a list of names expected"),
+    "unsupported": (["unknown"], TypeError, "column 'unknown': the Arrow type 'decimal256'"),
+}
+
+
+@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+@pytest.mark.parametrize(("columns", "error", "message"), WRONG.values(), ids=WRONG)
+def test_names_that_cannot_be(columns, error, message, to):
+    producer = Producer(BATCH)
+    with pytest.raises(error, match=message):
+        bridge.from_arrow_device(producer, columns=columns, to=to)
+    gc.collect()
+    assert (producer.releases, producer.schema_releases) == (1, 1)
+    source = StreamProducer(BATCH.schema, [BATCH, BATCH])
+    with pytest.raises(error, match=message):
+        bridge.from_arrow_device_stream(source, columns=columns, to=to)
+    gc.collect()
+    assert source.releases == 1
+
+
+def test_names_of_several_fields():
+    twice = pa.RecordBatch.from_arrays([pa.array([i]) for i in range(3)], ["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"columns=\['a'\] found, of which there are several"):
+        bridge.from_arrow_device(twice, columns=["b", "a"])
+    assert lists_of(bridge.from_arrow_device(twice, columns=["b"])) == {"b": [1]}
+
+
+@pytest.mark.parametrize("kind", [None, "column", "table"])
+def test_a_column_has_no_columns(kind):
+    with pytest.raises(ValueError, match="columns= found for an array that is a column"):
+        bridge.from_arrow_device(pa.array([1, 2]), columns=["a"], kind=kind)
+    with pytest.raises(ValueError, match="columns= found for an array that is a column"):
+        bridge.from_arrow_device(BATCH, columns=["n"], kind="column")
+
+
+def test_structs_that_are_imported_as_tables():
+    structs = BATCH.to_struct_array()
+    with pytest.raises(ValueError, match='kind="table" imports a struct as one'):
+        bridge.from_arrow_device(structs, columns=["n"])
+    found = bridge.from_arrow_device(structs, columns=["flag", "n"], kind="table")
+    assert lists_of(found) == BATCH.select(["flag", "n"]).to_pydict()
+    nulls = pa.StructArray.from_arrays([pa.array([1, 2])], ["n"], mask=pa.array([True, False]))
+    with pytest.raises(ValueError, match="1 null rows found"):
+        bridge.from_arrow_device(nulls, columns=["n"], kind="table")
+
+
+def test_structs_that_contradict_their_schema():
+    def lose_a_child(schema, array):
+        array.array.n_children -= 1
+
+    def have_no_children(schema, array):
+        array.array.children = None
+
+    def break_one(schema, array):
+        child(array.array, 1).length = -1
+
+    for edit, message in (
+        (lose_a_child, "4 children found, 5 expected"),
+        (have_no_children, "a null array of children found"),
+        (break_one, "column 'text': length -1"),
+    ):
+        producer = Producer(BATCH, edit)
+        with pytest.raises(ValueError, match=message):
+            bridge.from_arrow_device(producer, columns=["text"])
+        gc.collect()
+        assert producer.releases == 1
+    # What was not asked for is not looked at.
+    producer = Producer(BATCH, break_one)
+    assert lists_of(bridge.from_arrow_device(producer, columns=["n"])) == {"n": [1, None, 3, 4]}
+
+
+STREAMS = {
+    "table": lambda: pa.Table.from_batches([BATCH, BATCH.slice(1)]),
+    "host stream": lambda: StreamOnly(pa.Table.from_batches([BATCH, BATCH.slice(1)])),
+    "iterable": lambda: iter([BATCH, BATCH.slice(1)]),
+    "device stream": lambda: DeviceStreamOnly(
+        bridge.to_arrow_device_stream(
+            pa.Table.from_batches([BATCH, BATCH.slice(1)]).drop_columns("unknown")
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("source", STREAMS)
+@pytest.mark.parametrize("columns", SELECTIONS, ids=str)
+def test_streams(source, columns):
+    expected = pa.Table.from_batches([BATCH, BATCH.slice(1)]).select(columns)
+    found = bridge.from_arrow_device_stream(STREAMS[source](), columns=columns)
+    assert (list(found.columns), len(found)) == (columns, 7)
+    assert lists_of(found) == expected.to_pydict()
+    parts = list(bridge.from_arrow_device_stream(STREAMS[source](), columns=columns, concat=False))
+    assert [lists_of(part) for part in parts] == [
+        batch.select(columns).to_pydict() for batch in (BATCH, BATCH.slice(1))
+    ]
+    if source != "iterable":
+        assert_same_object(bridge.from_arrow_device(STREAMS[source](), columns=columns), found)
+
+
+def test_a_stream_is_released_once_and_its_batches_as_they_go():
+    source = StreamProducer(BATCH.schema, [BATCH, BATCH, BATCH])
+    parts = bridge.from_arrow_device_stream(source, columns=["n"], concat=False)
+    assert lists_of(next(parts)) == {"n": [1, None, 3, 4]}
+    assert (source.pulls, source.releases) == (1, 0)
+    parts.close()
+    assert source.releases == 1
+
+
+def test_the_release_of_a_selection_is_that_of_the_stream():
+    source = StreamProducer(BATCH.schema, [BATCH])
+    stream = open_stream(source)
+    select_of_stream(stream, ["n"], "table", keeps_index=False).release()
+    assert source.releases == 1
+
+
+def test_a_stream_without_batches():
+    found = bridge.from_arrow_device(pa.Table.from_batches([], BATCH.schema), columns=["flag"])
+    assert (list(found.columns), len(found)) == (["flag"], 0)
+
+
+def test_frames_of_polars():
+    table = pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "i": [pl.Series([1]), pl.Series([2])]})
+    assert lists_of(bridge.from_arrow_device(table, columns=["b", "a"])) == {
+        "b": ["x", "y"],
+        "a": [1, 2],
+    }
+
+
+def pandas_frame(rows):
+    return pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"], "c": [1.5, 2.5, 3.5]}, index=rows)
+
+
+INDEXES = {
+    "range": pd.RangeIndex(5, 11, 2, name="r"),
+    "numbers": pd.Index([10, 20, 30], name="id"),
+    "without a name": pd.Index(["p", "q", "r"]),
+    "levels": pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["x", None]),
+}
+
+
+@pytest.mark.parametrize("rows", INDEXES)
+def test_the_index_of_pandas_frames_stays_as_parquet_keeps_it(rows, tmp_path):
+    """pandas reads a file's columns with the index."""
+    data = pandas_frame(INDEXES[rows])
+    data.to_parquet(tmp_path / "file.parquet")
+    expected = pd.read_parquet(tmp_path / "file.parquet", columns=["c", "a"])
+    found = bridge.from_arrow_device(data, columns=["c", "a"])
+    assert_same_object(found, bridge.from_arrow_device(expected))
+
+
+def test_a_level_of_the_index_that_is_named_stays_the_index():
+    found = bridge.from_arrow_device(pandas_frame(INDEXES["numbers"]), columns=["id", "b"])
+    assert (list(found.columns), found.index.name) == (["b"], "id")
+
+
+def test_an_import_to_pylibcudf_has_no_index():
+    data = pandas_frame(INDEXES["numbers"])
+    assert bridge.from_arrow_device(data, columns=["c"], to="pylibcudf").num_columns() == 1
+    table = bridge.from_arrow_device(data, columns=["id", "c"], to="pylibcudf")
+    assert table.columns()[0].data().ptr != 0
+    assert list(lists_of(table).values()) == [[10, 20, 30], [1.5, 2.5, 3.5]]
+
+
+FRAMES = {
+    "range": (lambda: frame({"a": numbers(), "b": numbers(3, 5)}), ["b"], ["b"]),
+    "index": (
+        lambda: frame({"a": numbers(), "b": numbers(3, 5)}, index=index(numbers(3, 9), "id")),
+        ["b"],
+        ["b"],
+    ),
+    "levels": (
+        lambda: frame(
+            {"a": numbers(), "b": numbers(3, 5)},
+            index=multi([numbers(3, 9), numbers(3, 1)], ["x", None]),
+        ),
+        ["b", "a"],
+        ["b", "a"],
+    ),
+    "numbered": (
+        lambda: frame([numbers(), numbers(3, 5), numbers(3, 7)], pd.RangeIndex(3)),
+        ["2", "0"],
+        [2, 0],
+    ),
+    "pairs": (
+        lambda: frame([numbers(), numbers(3, 5)], pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
+        ["('a', '2')"],
+        [("a", 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("kept", FRAMES)
+def test_labels_and_index_of_our_own_frames_stay(kept):
+    make, columns, labels = FRAMES[kept]
+    made = make()
+    exported = bridge.to_arrow_device(made)
+    found = bridge.from_arrow_device(exported, columns=columns)
+    assert list(found.columns) == labels
+    assert_same_object(found, made[labels])
+    (part,) = bridge.from_arrow_device_stream(
+        bridge.to_arrow_device_stream(made), columns=columns, concat=False
+    )
+    assert_same_object(part, made[labels])
+
+
+def test_labels_without_a_json_form_stay():
+    one, other = object(), object()
+    made = frame([numbers(), numbers(3, 5)], pd.Index([one, other]))
+    exported = bridge.to_arrow_device(made)
+    name = exported.schema.names[1]
+    stream = bridge.to_arrow_device_stream(made, max_rows=2)
+    for source in (exported, stream):
+        (found,) = bridge.from_arrow_device(source, columns=[name]).columns
+        assert found is other
+
+
+def test_selections_of_one_schema_do_not_disturb_one_another():
+    for columns in (["n"], ["flag"], ["n", "flag"], ["flag", "n"], ["n"]) * 2:
+        assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == columns
+    rest = BATCH.select(KNOWN)
+    assert list(bridge.from_arrow_device(rest).columns) == KNOWN
+    assert list(bridge.from_arrow_device(rest, columns=["n"]).columns) == ["n"]
+    assert list(bridge.from_arrow_device(rest).columns) == KNOWN
+
+
+def test_an_import_to_pylibcudf_needs_no_cudf(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, pyarrow as pa, cudf_arrow_bridge as bridge\n"
+        "batch = pa.record_batch({'a': [1], 'b': [2]})\n"
+        "bridge.from_arrow_device(batch, columns=['b'], to='pylibcudf')\n"
+        "assert 'cudf' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, script], check=True, timeout=120)
