@@ -27,7 +27,7 @@ def from_arrow_device(
     mr: Any = None,
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
-    copy: bool = False,
+    copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
@@ -52,9 +52,11 @@ def from_arrow_device(
     kind : {"table", "column"}, optional
         What the array is. None: a table if `obj` is known to be one or its schema is a struct that
         is not nullable, as Arrow's own libraries mark record batches; else a column.
-    copy : bool
-        Copy all buffers to the current device (to host memory without a GPU) rather than adopt
-        them, then release the producer. Arrays of another device need it.
+    copy : bool, optional
+        None: what cannot be adopted is copied. False: never, an error names the columns that would
+        have to be, and why; first those that any column needs, then those that only frames need,
+        such as dates. True: all buffers are copied to the current device (to host memory without a
+        GPU), and the producer is released. Arrays of another device need that.
     validate : {"minimal", "full"}
         What to check before the array is used. "minimal": its structs, and in host memory the
         first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
@@ -79,7 +81,8 @@ def from_arrow_device(
     ValueError
         If the producer's struct contradicts its schema or the specification, lives on another
         device than the current one, or is a table with null rows; if a full validation finds rows
-        that contradict it. Its array has been released.
+        that contradict it; if columns cannot be adopted with ``copy=False``. Its array has been
+        released.
     OverflowError
         If a column has more rows than a cuDF column can have.
     """
@@ -103,7 +106,7 @@ def from_arrow_device_stream(
     mr: Any = None,
     to: Literal["cudf", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
-    copy: bool = False,
+    copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> (
@@ -131,6 +134,7 @@ def from_arrow_device_stream(
         releases the rest.
     mr, to, kind, copy, validate, sanitize : optional
         See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable.
+        With ``copy=False`` there is nothing to concatenate: more than one batch is an error.
 
     Returns
     -------
@@ -142,7 +146,8 @@ def from_arrow_device_stream(
     TypeError
         If `obj` has none of these protocols, or a column has a type that cuDF does not take.
     ValueError
-        If an array contradicts the schema or the specification, or the producer says EINVAL.
+        If an array contradicts the schema or the specification, would have to be copied with
+        ``copy=False``, or the producer says EINVAL.
     OverflowError
         If there are more rows in all than a cuDF column holds: use ``concat=False``.
     OSError, MemoryError, NotImplementedError

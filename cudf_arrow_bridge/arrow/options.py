@@ -30,19 +30,22 @@ def check_kind(kind: Kind | None) -> Kind | None:
     return kind
 
 
-def export_arguments(stream: Any, compact: bool, device_type: str | None) -> ExportArguments:
+def export_arguments(
+    stream: Any, compact: bool, copy: bool | None, device_type: str | None
+) -> ExportArguments:
     """Check what a caller of `to_arrow_device` gave, and resolve the stream on this thread.
 
     Raises
     ------
     ValueError
-        If `device_type` is neither None nor ``"cuda"``.
+        If `copy` is neither None nor a bool, or `device_type` neither None nor ``"cuda"``.
     """
-    if stream is None and not compact and device_type is None and not _default_is_per_thread():
+    is_usual = stream is None and not compact and copy is None and device_type is None
+    if is_usual and not _default_is_per_thread():
         return _USUAL
     if device_type not in (None, "cuda"):
         raise ValueError(f"device_type={device_type!r} found, 'cuda' or None expected")
-    return ExportArguments(resolve_stream(stream), compact, device_type == "cuda")
+    return ExportArguments(resolve_stream(stream), compact, device_type == "cuda", copy)
 
 
 #: What most exports ask for; making it takes a tenth of the time of a small export.

@@ -114,23 +114,6 @@ def format_scalar(scalar: pa.Scalar, width: int = 40) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def stored_inside(array: pa.Array, source: pa.Array) -> bool:
-    """Whether every buffer of `array` lies in memory that `source` owns."""
-    owned = [(b.address, b.address + b.size) for b in buffers(source)]
-    return all(
-        any(start <= b.address and b.address + b.size <= end for start, end in owned)
-        for b in buffers(array)
-    )
-
-
-def buffers(array: pa.Array) -> list[pa.Buffer]:
-    """All buffers that hold something, the dictionary's included."""
-    own = [b for b in array.buffers() if b is not None and b.size]
-    if pa.types.is_dictionary(array.type):
-        own += buffers(array.dictionary)
-    return own
-
-
 def without_reader_losses(arrow_type: pa.DataType) -> pa.DataType:
     """Return the type that cuDF's Parquet reader makes of a column of this type.
 

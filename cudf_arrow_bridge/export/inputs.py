@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pylibcudf as plc
 
 from .._core.columns import types_of
-from .._core.export import ExportInput, pylibcudf_input
+from .._core.export import ExportArguments, ExportInput, pylibcudf_input
 from .._core.import_ import ImportArguments
 from .._core.schema import SchemaSpec
 from ..arrow.metadata import from_field, spec_of_column, spec_of_table
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
 
 
-def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> ExportInput:
+def export_input_of(
+    obj: Any, preserve_index: bool | None, arguments: ExportArguments
+) -> ExportInput:
     """Return the columns of any object that can be exported.
 
     Parameters
@@ -34,16 +36,22 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         An object of cuDF or pylibcudf; or an array of another library, which is imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
-    stream
-        The stream on which arrays are imported, and columns are made of range indexes.
+    arguments
+        The arguments of the export. On its stream arrays are imported, and columns are made of
+        range indexes.
+
+    Raises
+    ------
+    ValueError
+        If something has to be copied for that, which the arguments forbid.
     """
     export_input: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
     if export_input is not None:
         return export_input
     if is_cudf(obj):
-        return _disassemble()(obj, preserve_index, stream)
+        return _disassemble()(obj, preserve_index, arguments.stream, arguments.copy)
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
-    return export_input_of_source(source, stream)
+    return export_input_of_source(source, arguments)
 
 
 def is_cudf(obj: Any) -> bool:
@@ -53,7 +61,7 @@ def is_cudf(obj: Any) -> bool:
 
 
 @cache
-def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
+def _disassemble() -> Callable[[Any, bool | None, Stream, bool | None], ExportInput]:
     # Importing cuDF takes a second; here somebody has imported it already.
     from ..frames.disassemble import disassemble
 
@@ -61,7 +69,7 @@ def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
 
 
 def export_input_of_source(
-    source: SourceArray, stream: Stream, kind: Kind | None = None
+    source: SourceArray, arguments: ExportArguments, kind: Kind | None = None
 ) -> ExportInput:
     """Import an array of another library, to export it with the schema it came with.
 
@@ -69,18 +77,22 @@ def export_input_of_source(
     ----------
     source
         The array.
-    stream
-        The stream on which it is imported.
+    arguments
+        The arguments of the export. Its stream is that of the import.
     kind
         Whether it is a table or a column; None to decide by the source.
     """
     # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
-    arguments = ImportArguments(stream, None, None, copy=False, validate="minimal", sanitize=False)
-    kind = kind or source.kind
-    columns, num_rows = source.importer.import_array(
-        source.array_capsule, kind == "table", arguments
+    # What copy=True asks for is copied once, by the export.
+    copy = False if arguments.copy is False else None
+    of_import = ImportArguments(
+        arguments.stream, None, None, copy=copy, validate="minimal", sanitize=False
     )
-    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns))
+    kind = kind or source.kind
+    columns, num_rows, made = source.importer.import_and_tell(
+        source.array_capsule, kind == "table", of_import
+    )
+    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns), made)
 
 
 def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:

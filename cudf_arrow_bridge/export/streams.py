@@ -53,13 +53,14 @@ class StreamExporter:
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
         self.state.first_row = first_row_of(obj)
-        if passes_on(obj, self.arguments) and (self.max_rows is None or len(obj) <= self.max_rows):
+        fits = self.max_rows is None or len(obj) <= self.max_rows
+        if passes_on(obj, self.arguments, self.state.requested_schema) and fits:
             obj = self._as_requested(obj.as_requested)
             schema = Schema.copy_of(obj.__arrow_c_schema__())
             self.state.stream = obj._array.stream
             return single_batch(schema, obj._array), obj._labels
         self.state.stream = self.arguments.stream
-        export_input = export_input_of(obj, self.preserve_index, self.arguments.stream)
+        export_input = export_input_of(obj, self.preserve_index, self.arguments)
         max_rows = self.max_rows or max(export_input.num_rows, 1)
         make_slices = partial(export_slices, export_input, max_rows, self.arguments)
         return self._as_requested(make_slices), export_input.schema_spec.labels

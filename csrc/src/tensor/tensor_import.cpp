@@ -324,7 +324,7 @@ imported_tensor from_tensor(tensor_view const& tensor,
                                   ", and no copy is allowed"};
     }
   }
-  auto const options = import_options{.copy = policy == copy_policy::always};
+  auto const options = import_options{.copy = policy};
   auto result        = imported_tensor{
     import_columns(
       tensor, layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),
