@@ -112,7 +112,8 @@ def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Cros
     values = _describe(arrow_type.value_type, is_top=False)
     if values.support == "unsupported":
         return values
-    if not is_top or pa.types.is_nested(arrow_type.value_type):
+    has_lists = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())["type_id"]
+    if not is_top or has_lists.name in ("LIST", "DICTIONARY32"):
         return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
     # cuDF's codes are unsigned, of 8 bits for up to 256 values, and never of 64.
     width = arrow_type.index_type.bit_width

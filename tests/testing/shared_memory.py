@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pylibcudf as plc
 
 
 def memory_of_arrow(array):
@@ -67,10 +68,12 @@ def _spans(column):
 
 def parts_of_column(column):
     """The addresses of a column's buffers, but for levels without rows, which need none."""
-    if column.size() == 0:
-        return []
-    mask = column.null_mask() if column.null_count() else None
-    found = [span.ptr for span in (column.data(), mask) if span is not None and span.size]
+    found = []
+    if column.size():
+        mask = column.null_mask() if column.null_count() else None
+        found = [span.ptr for span in (column.data(), mask) if span is not None and span.size]
+    elif column.type().id() == plc.TypeId.STRING:
+        return []  # an offset of 0 says only how wide offsets are
     return found + [part for child in column.children() for part in parts_of_column(child)]
 
 
@@ -80,10 +83,8 @@ def parts_of_arrow(exported):
 
 
 def _parts(array):
-    if array.length == 0:
-        return
     for _, address, size, _ in array.buffers():
-        if address and size:
+        if array.length and address and size:
             yield address
     for child in array.children:
         yield from _parts(child)

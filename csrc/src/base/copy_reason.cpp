@@ -20,7 +20,7 @@ std::string_view text_of(copy_reason reason) noexcept
     case first_offset: return "the first offset is not 0: counted anew";
     case wide_offsets: return "cuDF has 32-bit offsets of lists: narrowed";
     case no_offsets: return "cuDF has offsets where Arrow has none: made";
-    case offset_width: return "the requested type has offsets of another width";
+    case offset_width: return "the Arrow type has offsets of another width";
     case views: return "views in Arrow, one buffer in cuDF";
     case list_views: return "views in Arrow, lists in order in cuDF";
     case runs: return "cuDF has no runs: decoded";

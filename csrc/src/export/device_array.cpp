@@ -120,7 +120,7 @@ std::vector<buffer_info> device_array::buffers() const
   auto result      = std::vector<buffer_info>{};
   auto const add   = [&](std::string_view name, std::int64_t size) {
     auto const i        = result.size();
-    auto const* address = node.buffers[i];
+    auto const* address = node.first_buffer()[i];
     auto const reason   = node.copied[i] == detail::copy_reason::none
                             ? reason_of(address, tree_->made.get())
                             : detail::text_of(node.copied[i]);

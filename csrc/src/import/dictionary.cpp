@@ -52,6 +52,7 @@ std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
   auto keys          = importer.column(
     {level.types.children[0], values, {values.offset, values.length, 0}, level.path});
   if (keys->type().id() != type_id::DICTIONARY32) { return keys; }
+  if (keys->size() == 0) { return decode_dictionary(keys->view(), level.path, importer.exec()); }
   return importer.make(copy_reason::nested_dictionary, level.path, [&] {
     return decode_dictionary(keys->view(), level.path, importer.exec());
   });
@@ -82,7 +83,9 @@ column_parts import_dictionary(column_importer const& importer,
     auto const make = [&] { return no_valid_bits(rows, importer.exec()); };
     result.mask     = mask_buffer{importer.make(copy_reason::null_values, level.path, make), rows};
   } else if (keys->null_count() > 0) {
-    importer.need_copy(copy_reason::null_values, level.path);
+    if (codes->size() > 0 || keys->null_count() < keys->size()) {
+      importer.need_copy(copy_reason::null_values, level.path);
+    }
     auto made = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.exec());
     codes     = std::move(made.indices);
     keys      = std::move(made.keys);

@@ -89,9 +89,9 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          ImportCopies,
                          ::testing::Combine(::testing::ValuesIn(importable_shapes()),
                                             ::testing::Values(0, 30)),
-                         [](auto const& info) {
-                           return std::get<0>(info.param).name + "_" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](auto const& one) {
+                           return std::get<0>(one.param).name + "_" +
+                                  std::to_string(std::get<1>(one.param));
                          });
 
 TEST(ImportOfATable, NamesAllColumnsThatNeedACopy)

@@ -90,9 +90,11 @@ inline memory_ranges memory_of(cudf::column_view const& column)
 /// Whether all buffers of a column are in some memory; what has no rows needs none.
 inline bool is_within(cudf::column_view const& column, memory_ranges const& memory)
 {
-  if (column.size() == 0) { return true; }
-  auto const* head = column.head<void>();
-  auto const* mask = column.null_count() > 0 ? column.null_mask() : nullptr;
+  auto const rows = column.size() > 0;
+  // Of strings without rows, an offset of 0 says only how wide offsets are.
+  if (!rows && column.type().id() == cudf::type_id::STRING) { return true; }
+  auto const* head = rows ? column.head<void>() : nullptr;
+  auto const* mask = rows && column.null_count() > 0 ? column.null_mask() : nullptr;
   return (head == nullptr || memory.have(head)) && (mask == nullptr || memory.have(mask)) &&
          std::all_of(column.child_begin(), column.child_end(), [&](auto const& child) {
            return is_within(child, memory);
@@ -103,9 +105,8 @@ inline bool is_within(cudf::column_view const& column, memory_ranges const& memo
 template <typename Visit>
 void visit_buffers(device_array const& array, Visit visit)
 {
-  if (array.length() == 0) { return; }
   for (auto const& buffer : array.buffers()) {
-    if (buffer.address != nullptr && buffer.size > 0) { visit(buffer); }
+    if (array.length() > 0 && buffer.address != nullptr && buffer.size > 0) { visit(buffer); }
   }
   for (std::int64_t i = 0; i < array.num_children(); ++i) { visit_buffers(array.child(i), visit); }
   if (array.has_dictionary()) { visit_buffers(array.dictionary(), visit); }
