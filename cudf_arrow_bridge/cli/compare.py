@@ -81,7 +81,7 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
         return all(same_values(left.field(i), right.field(i)) for i in range(arrow_type.num_fields))
     if pa.types.is_binary(arrow_type) and pa.types.is_list(right.type):
         # cuDF's lists of bytes.
-        return left.to_pylist() == [bytes(row) for row in right.to_pylist()]
+        return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
     if all(map(has_lists, (arrow_type, right.type))):
         lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
         return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())

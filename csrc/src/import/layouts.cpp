@@ -46,8 +46,8 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
     return importer.column({level.types.children[1], values, {values.offset, size, 0}, path});
   };
   if (level.rows.storage_size() == 0) { return column(0); }
-  auto const width = level.types.children[0].type.element_bits / 8;
-  return importer.make(copy_reason::runs, level.path, [&] {
+  auto const width  = level.types.children[0].type.element_bits / 8;
+  auto const repeat = [&] {
     return repeat_runs(column(ends.length)->view(),
                        {static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
                         width,
@@ -56,7 +56,11 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
                         level.rows.num_rows()},
                        level.path,
                        importer.exec());
-  });
+  };
+  // Nulls have no buffers.
+  return level.types.children[1].type.layout == array_layout::null
+           ? repeat()
+           : importer.make(copy_reason::runs, level.path, repeat);
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 /// Which memory a column or a producer's array has, to find out by addresses what was shared.
 #pragma once
 
-#include "testing/arrow_schema.hpp"
-
 #include <cudf_arrow_bridge/export.hpp>
 
 #include <cudf/column/column_view.hpp>
@@ -41,30 +39,27 @@ class memory_ranges {
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;
 };
 
-inline void add_buffers(memory_ranges& ranges, ArrowArrayView const& view)
+/// The memory of an array that nanoarrow has built.
+inline memory_ranges memory_of(ArrowArray& array)
 {
-  for (std::int64_t i = 0; i < view.array->n_buffers && i < NANOARROW_MAX_FIXED_BUFFERS; ++i) {
-    ranges.add(view.array->buffers[i], view.buffer_views[i].size_bytes);
-  }
-  for (std::int64_t i = 0; i < view.n_children; ++i) { add_buffers(ranges, *view.children[i]); }
-  if (view.dictionary != nullptr) { add_buffers(ranges, *view.dictionary); }
-}
-
-/// The memory of a producer's array.
-inline memory_ranges memory_of(ArrowSchema const& schema, ArrowArray const& array)
-{
-  auto view   = nanoarrow::UniqueArrayView{};
-  auto result = memory_ranges{};
-  auto error  = ArrowError{};
-  check(ArrowArrayViewInitFromSchema(view.get(), &schema, &error), &error);
-  check(ArrowArrayViewSetArray(view.get(), &array, &error), &error);
-  add_buffers(result, *view.get());
+  auto result    = memory_ranges{};
+  auto const add = [&](ArrowArray* level, auto const& next) -> void {
+    auto const fixed = std::min<std::int64_t>(level->n_buffers, NANOARROW_MAX_FIXED_BUFFERS);
+    for (std::int64_t i = 0; i < fixed; ++i) {
+      auto const* buffer = ArrowArrayBuffer(level, i);
+      result.add(buffer->data, buffer->size_bytes);
+    }
+    for (std::int64_t i = 0; i < level->n_children; ++i) { next(level->children[i], next); }
+    if (level->dictionary != nullptr) { next(level->dictionary, next); }
+  };
+  add(&array, add);
   return result;
 }
 
 inline void add_buffers(memory_ranges& ranges, cudf::column_view const& column)
 {
   auto const size = std::int64_t{column.offset()} + column.size();
+  if (column.type().id() == cudf::type_id::EMPTY) { return; }
   if (cudf::is_fixed_width(column.type())) {
     ranges.add(column.head<void>(), size * static_cast<std::int64_t>(cudf::size_of(column.type())));
   } else if (column.type().id() == cudf::type_id::STRING && column.num_children() > 0) {
@@ -90,11 +85,11 @@ inline memory_ranges memory_of(cudf::column_view const& column)
 /// Whether all buffers of a column are in some memory; what has no rows needs none.
 inline bool is_within(cudf::column_view const& column, memory_ranges const& memory)
 {
-  auto const rows = column.size() > 0;
+  auto const any = column.size() > 0;
   // Of strings without rows, an offset of 0 says only how wide offsets are.
-  if (!rows && column.type().id() == cudf::type_id::STRING) { return true; }
-  auto const* head = rows ? column.head<void>() : nullptr;
-  auto const* mask = rows && column.null_count() > 0 ? column.null_mask() : nullptr;
+  if (!any && column.type().id() == cudf::type_id::STRING) { return true; }
+  auto const* head = any ? column.head<void>() : nullptr;
+  auto const* mask = any && column.null_count() > 0 ? column.null_mask() : nullptr;
   return (head == nullptr || memory.have(head)) && (mask == nullptr || memory.have(mask)) &&
          std::all_of(column.child_begin(), column.child_end(), [&](auto const& child) {
            return is_within(child, memory);
