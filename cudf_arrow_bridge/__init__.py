@@ -10,6 +10,7 @@ from cudf_arrow_bridge.accessors import register_when_imported  # noqa: E402
 from cudf_arrow_bridge.arrow.buffers import BufferInfo  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array import DeviceArray  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream  # noqa: E402
+from cudf_arrow_bridge.arrow.report import ColumnReport  # noqa: E402
 from cudf_arrow_bridge.cuda.residency import DeviceType, has_gpu  # noqa: E402
 from cudf_arrow_bridge.from_arrow import (  # noqa: E402
     from_arrow_device,
@@ -29,6 +30,7 @@ __version__ = _build_info.VERSION
 
 __all__ = [
     "BufferInfo",
+    "ColumnReport",
     "DeviceArray",
     "DeviceArrayStream",
     "DeviceType",

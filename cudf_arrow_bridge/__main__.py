@@ -8,7 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from textwrap import fill
 
+from cudf_arrow_bridge import __version__
+from cudf_arrow_bridge.arrow.types import MEANING
 from cudf_arrow_bridge.cli import exits
 
 
@@ -26,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
         prog="cudf-arrow-bridge",
         description="Hand cuDF frames to anything that speaks Arrow, and take them back.",
     )
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     trip = commands.add_parser(
@@ -33,22 +37,23 @@ def parser() -> argparse.ArgumentParser:
         help="send a file's columns across the bridge and back, and compare",
         description="Read each file into a cuDF frame, export it, let another Arrow library import"
         " it, import it back, and compare every column with the file.",
-        epilog=exits.MEANING,
+        epilog=f"{fill(MEANING)}\n\n{exits.MEANING}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     trip.add_argument("files", nargs="+", metavar="FILE", help="Parquet, Arrow IPC or CSV")
     trip.add_argument("--rows", type=positive, metavar="N", help="take only the first N rows")
     trip.add_argument(
-        "--batch-rows",
+        "--max-rows",
         type=positive,
         metavar="N",
-        help="cross in batches of N rows, through the stream interfaces",
+        help="cross in batches of at most N rows, through the stream interfaces",
     )
 
     look = commands.add_parser(
         "inspect",
         help="show how a file's columns would cross, without reading its data",
         description="Read only the schema and show what each column becomes in cuDF.",
+        epilog=MEANING,
     )
     look.add_argument("file", metavar="FILE", help="Parquet, Arrow IPC or CSV")
 
@@ -70,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         return roundtrip.run(
             arguments.files,
             rows=arguments.rows,
-            batch_rows=arguments.batch_rows,
+            max_rows=arguments.max_rows,
             as_json=arguments.json,
         )
     if arguments.command == "inspect":

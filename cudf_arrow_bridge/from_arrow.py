@@ -30,7 +30,7 @@ def from_arrow_device(
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
-    copy: bool = False,
+    copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
@@ -61,9 +61,11 @@ def from_arrow_device(
         The names of a table's fields to import, in the order of the result; None: all. The others
         are not looked at, so they may have any type, and the whole array is released with the last
         of the columns. A frame keeps the index that the metadata names.
-    copy : bool
-        Copy all buffers to the current device (to host memory without a GPU) rather than adopt
-        them, then release the producer. Arrays of another device need it.
+    copy : bool, optional
+        None: what cannot be adopted is copied. False: never, an error names the columns that would
+        have to be, and why; first those that any column needs, then those that only frames need,
+        such as dates. True: all buffers are copied to the current device (to host memory without a
+        GPU), and the producer is released. Arrays of another device need that.
     validate : {"minimal", "full"}
         What to check before the array is used. "minimal": its structs, and in host memory the
         first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
@@ -92,7 +94,8 @@ def from_arrow_device(
         If an argument has another value; if `columns` is given for a column, or names a field
         twice; if the producer's struct contradicts its schema or the specification, lives on
         another device than the current one, or is a table with null rows; if a full validation
-        finds rows that contradict it. Its array has been released.
+        finds rows that contradict it; if columns cannot be adopted with ``copy=False``. Its array
+        has been released.
     OverflowError
         If a column has more rows than a cuDF column can have.
     """
@@ -119,7 +122,7 @@ def from_arrow_device_stream(
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
-    copy: bool = False,
+    copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> (
@@ -147,6 +150,7 @@ def from_arrow_device_stream(
         releases the rest.
     mr, to, kind, columns, copy, validate, sanitize : optional
         See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable.
+        With ``copy=False`` there is nothing to concatenate: more than one batch is an error.
 
     Returns
     -------
@@ -162,7 +166,7 @@ def from_arrow_device_stream(
         If `columns` has a name that no field has.
     ValueError
         If an argument has another value; if an array contradicts the schema or the specification,
-        or the producer says EINVAL.
+        or would have to be copied with ``copy=False``; or if the producer says EINVAL.
     OverflowError
         If there are more rows in all than a cuDF column holds: use ``concat=False``.
     OSError, MemoryError, NotImplementedError

@@ -31,6 +31,7 @@ def to_arrow_device(
     requested_schema: Any = None,
     preserve_index: bool | None = None,
     compact: bool = False,
+    copy: bool | None = None,
     device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> DeviceArray:
     """Export cuDF data through Arrow's C device data interface, without copying it.
@@ -69,6 +70,10 @@ def to_arrow_device(
     compact : bool
         Whether to copy the masks of slices that begin within a byte, so that no array has an
         offset, for consumers that take none.
+    copy : bool, optional
+        None: what cannot be shared is copied. False: never, an error names the columns that would
+        have to be, and why. True: everything, so that the result shares no memory with `obj` and
+        does not keep it.
     device_type : {"cuda", DeviceType.CUDA}, optional
         None: the array is labelled with the kind of memory it is in. ``"cuda"``: managed memory is
         labelled as plain CUDA memory, for consumers that know no other. ``"cpu"`` is taken where
@@ -87,7 +92,8 @@ def to_arrow_device(
     ValueError
         If an argument has another value; if `requested_schema` has another number of fields, moves
         names to other fields, or the data contradicts it: nulls where it says none, values that do
-        not fit. Also if buffers live in different places.
+        not fit. Also if buffers live in different places, or columns cannot be shared with
+        ``copy=False``.
     OverflowError
         If offsets or codes do not fit the width that `requested_schema` asks for.
 
@@ -108,7 +114,7 @@ def to_arrow_device(
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
     """
-    arguments = export_arguments(stream, mr, preserve_index, compact, device_type)
+    arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     return export_object(obj, preserve_index, arguments, as_capsule(requested_schema))
 
 
@@ -123,6 +129,7 @@ def to_arrow_device_stream(
     mr: Any = None,
     preserve_index: bool | None = None,
     compact: bool = False,
+    copy: bool | None = None,
     device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> DeviceArrayStream:
     """Export cuDF data as a stream of batches through Arrow's C device stream interface.
@@ -149,7 +156,7 @@ def to_arrow_device_stream(
     stream : optional
         The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
         or read here, on cuDF's default stream.
-    mr, preserve_index, compact, device_type : optional
+    mr, preserve_index, compact, copy, device_type : optional
         For each object; see `to_arrow_device`.
 
     Returns
@@ -192,7 +199,7 @@ def to_arrow_device_stream(
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
-    arguments = export_arguments(stream, mr, preserve_index, compact, device_type)
+    arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     source = open_source(source, columns, filter)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     state = StreamState()

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from cudf_arrow_bridge.arrow.types import frame_crossing, rows
+from cudf_arrow_bridge.arrow.types import MEANING, frame_crossing, rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
@@ -20,6 +21,8 @@ _HEAD = """\
 - **zero-copy**: the column's buffers are the producer's own memory. **converted**: the buffers that
   the note names are made anew, by the CPU for host memory and by libcudf's algorithms for device
   memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
+- `cudf-arrow-bridge inspect` and `roundtrip` speak of frames and sum this up in one word:
+MEANING
 - **waits for** is what an import of device memory has to read on the host before it can go on; "-"
   means that it only enqueues. Imports of host memory wait for nothing, uploads to a GPU included
   (but for those that find no room in 64 MiB of pinned memory).
@@ -55,6 +58,7 @@ field.
 
 """
 
+_INDENTS = {"initial_indent": "  ", "subsequent_indent": "  "}
 _IMPORTS = "## Types that arrive\n\n"
 _HEADINGS = ("Arrow", "format", "libcudf", "cuDF frame", "import", "waits for", "leaves as", "note")
 _REFUSED = "\n## Types that are refused\n\n"
@@ -70,7 +74,7 @@ def page() -> str:
     only_out = [row for row in leaving if row not in arriving]
     return "".join(
         [
-            _HEAD,
+            _HEAD.replace("MEANING", fill(MEANING, 100, **_INDENTS)),
             _IMPORTS,
             _table(_HEADINGS, [_arrival(row, leaving) for row in arriving]),
             _EXPORTS,

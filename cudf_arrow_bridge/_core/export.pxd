@@ -13,6 +13,7 @@ cdef class ExportInput:
     cdef readonly tuple columns
     cdef readonly size_type num_rows
     cdef readonly SchemaSpec schema_spec
+    cdef readonly tuple made
 
     @staticmethod
     cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of)
@@ -23,6 +24,8 @@ cdef class ExportArguments:
     cdef readonly bint compact
     cdef readonly bint managed_as_cuda
     cdef readonly object mr
+    cdef readonly object copy
+    cdef core.copy_policy copy_policy
     cdef bint is_freed_by_thread
     cdef uintptr_t first_handle
 

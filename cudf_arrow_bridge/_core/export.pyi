@@ -8,6 +8,9 @@ from .exported_array import DescribedArray, ExportedArray
 from .protocols import Stream
 from .schema import Schema, SchemaSpec
 
+#: Address, size and reason of memory that was made for an export.
+MadeMemory = tuple[int, int, str]
+
 class ExportInput:
     @property
     def kind(self) -> Literal["table", "column"]: ...
@@ -17,12 +20,15 @@ class ExportInput:
     def num_rows(self) -> int: ...
     @property
     def schema_spec(self) -> SchemaSpec: ...
+    @property
+    def made(self) -> tuple[MadeMemory, ...] | None: ...
     def __init__(
         self,
         kind: Literal["table", "column"],
         columns: Sequence[plc.Column],
         num_rows: int,
         schema_spec: SchemaSpec,
+        made: Sequence[MadeMemory] = (),
     ) -> None: ...
 
 # `Any` for None where an object is neither: pylibcudf's classes are unknown to type checkers.
@@ -43,8 +49,15 @@ class ExportArguments:
     def mr(self) -> Any: ...
     @property
     def handle(self) -> int: ...
+    @property
+    def copy(self) -> bool | None: ...
     def __init__(
-        self, stream: Stream, compact: bool = False, managed_as_cuda: bool = False, mr: Any = None
+        self,
+        stream: Stream,
+        compact: bool = False,
+        managed_as_cuda: bool = False,
+        mr: Any = None,
+        copy: bool | None = None,
     ) -> None: ...
 
 Array = TypeVar("Array", bound=DescribedArray)

@@ -16,6 +16,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.columns cimport add_views, types_of
+from cudf_arrow_bridge._core.copies cimport from_tuples, policy_of
 from cudf_arrow_bridge._core.exported_array cimport DescribedArray, ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport check_resource, resolve_resource, resource_of
@@ -36,6 +37,9 @@ cdef class ExportInput:
         The number of rows; a frame without columns can have some.
     schema_spec
         What their schema says beyond their types.
+    made
+        Address, size and reason of each piece of memory that was made for the export, since the
+        source's own did not serve.
     """
 
     def __init__(
@@ -44,11 +48,13 @@ cdef class ExportInput:
         columns not None,
         size_type num_rows,
         SchemaSpec schema_spec not None,
+        made=(),
     ):
         self.kind = kind
         self.columns = tuple(columns)
         self.num_rows = num_rows
         self.schema_spec = schema_spec
+        self.made = tuple(made)
 
     @staticmethod
     cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
@@ -94,12 +100,25 @@ cdef class ExportArguments:
     mr
         The memory resource of converted buffers; None for the one that is rmm's current one at the
         time of an export.
+    copy
+        None: copy what cannot be shared; False: never; True: always.
+
+    Raises
+    ------
+    TypeError
+        If `mr` is neither a memory resource nor None.
+    ValueError
+        If `copy` is none of these.
     """
 
-    def __cinit__(self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None):
+    def __cinit__(
+        self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None, copy=None
+    ):
         check_resource(mr)
         self.stream = stream
         self.mr = mr
+        self.copy = copy
+        self.copy_policy = policy_of(copy)
         self.compact = compact
         self.managed_as_cuda = managed_as_cuda
         self.is_freed_by_thread = stream.is_freed_by_thread
@@ -155,6 +174,11 @@ cdef class ExportCall:
         self.options.schema = self.schema.schema
         self.options.compact = arguments.compact
         self.options.managed_as_cuda = arguments.managed_as_cuda
+        self.options.copy = arguments.copy_policy
+        if export_input.made:
+            self.options.made = from_tuples(export_input.made)
+        if arguments.copy_policy == core.copy_policy.always:
+            self.options.copy_owner = share_object((mr, arguments.stream))
         cdef uintptr_t handle = arguments.handle_here()
         self.stream = stream_ref(<cudaStream_t>handle)
         self.resource = resource_of(mr)

@@ -13,6 +13,7 @@ from cudf_arrow_bridge._core.capsules cimport (
     device_array_to_capsule,
     schema_to_capsule,
 )
+from cudf_arrow_bridge._core.copies cimport text_of
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_schema,
     unique_device_array,
@@ -114,17 +115,17 @@ cdef class ExportedArray:
         return ExportedArray.wrap(self.array.dictionary(), self.stream)
 
     def buffers(self) -> list:
-        """List name, address, size in bytes and whether zero-copy, for each buffer."""
+        """List name, address, size in bytes, and why it was copied (or ""), for each buffer."""
         cdef core.device_array handle = self.array
         cdef vector[core.buffer_info] infos
         with nogil:
             infos = handle.buffers()
         return [
             (
-                info.name.data()[:info.name.size()].decode(),
+                text_of(info.name),
                 <uintptr_t>info.address,
                 info.size,
-                info.zero_copy,
+                text_of(info.reason),
             )
             for info in infos
         ]

@@ -13,7 +13,7 @@ class ImportArguments:
         stream: Stream,
         reader: Stream | None,
         mr: Any,
-        copy: bool,
+        copy: bool | None,
         validate: str,
         sanitize: bool,
     ) -> None: ...
@@ -27,6 +27,9 @@ class ArrayImporter:
     def import_array(
         self, array: object, is_table: bool, arguments: ImportArguments
     ) -> tuple[list[plc.Column], int]: ...
+    def import_and_tell(
+        self, array: object, is_table: bool, arguments: ImportArguments
+    ) -> tuple[list[plc.Column], int, list[tuple[int, int, str]]]: ...
 
 def select_children(schema: object, array: object, positions: Sequence[int]) -> None: ...
 def find_array(obj: Any, are_tables: Callable[[type], bool]) -> SourceArray | None: ...

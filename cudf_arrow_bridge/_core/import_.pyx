@@ -23,6 +23,7 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_from_capsule,
 )
 from cudf_arrow_bridge._core.columns cimport Span
+from cudf_arrow_bridge._core.copies cimport policy_of, to_tuples
 from cudf_arrow_bridge._core.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.memory cimport check_resource, resolve_resource, resource_of
@@ -253,7 +254,7 @@ cdef class ImportArguments:
         The memory resource of converted buffers; None for the one that is rmm's current one at the
         time of an import.
     copy
-        Whether to copy all buffers rather than adopt them.
+        None: copy what cannot be adopted; False: never; True: always.
     validate
         What to check before an array is used.
     sanitize
@@ -264,7 +265,7 @@ cdef class ImportArguments:
     TypeError
         If `mr` is neither a memory resource nor None.
     ValueError
-        If `validate` is none of its values.
+        If `copy` or `validate` is none of its values.
     """
 
     cdef core.import_options options
@@ -275,11 +276,11 @@ cdef class ImportArguments:
     #: Where there is no GPU, all imports have the same.
     cdef ImportContext host_context
 
-    def __cinit__(self, stream, reader, mr, bint copy, validate, bint sanitize):
+    def __cinit__(self, stream, reader, mr, copy, validate, bint sanitize):
         if validate not in ("minimal", "full"):
             raise ValueError(f"validate={validate!r} found, 'minimal' or 'full' expected")
         check_resource(mr)
-        self.options.copy = copy
+        self.options.copy = policy_of(copy)
         self.options.sanitize = sanitize
         if validate == "full":
             self.options.validate = core.validation.full
@@ -336,10 +337,35 @@ cdef class ArrayImporter:
         arguments
             The arguments of the import.
         """
-        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef ImportContext context = arguments.context()
-        cdef device_async_resource_ref resource = resource_of(context.mr)
         cdef core.borrowed_table imported
+        self.borrow(imported, array, is_table, arguments, context)
+        return wrap_columns(imported, context), imported.num_rows
+
+    def import_and_tell(self, array, bint is_table, ImportArguments arguments not None):
+        """Do what `import_array` does, and return also what was made instead of adopted.
+
+        Returns
+        -------
+        tuple of (list of Column, int, list of tuple)
+            The columns, their number of rows, and address, size and reason of each piece of memory.
+        """
+        cdef ImportContext context = arguments.context()
+        cdef core.borrowed_table imported
+        self.borrow(imported, array, is_table, arguments, context)
+        return wrap_columns(imported, context), imported.num_rows, to_tuples(imported.made)
+
+    cdef int borrow(
+        self,
+        core.borrowed_table& imported,
+        array,
+        bint is_table,
+        ImportArguments arguments,
+        ImportContext context,
+    ) except -1:
+        """Import the array in a capsule, which is consumed."""
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef device_async_resource_ref resource = resource_of(context.mr)
         with nogil:
             if is_table:
                 imported = move(
@@ -353,7 +379,7 @@ cdef class ArrayImporter:
                         c_array, arguments.options, context.stream, resource
                     )
                 )
-        return wrap_columns(imported, context), imported.num_rows
+        return 0
 
 
 def select_children(schema, array, vector[size_t] positions) -> None:

@@ -68,6 +68,8 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
         unsupported
 
     cdef cppclass string_view "std::string_view":
+        string_view() noexcept
+        string_view(const char*, size_t) noexcept
         const char* data() noexcept
         size_t size() noexcept
 
@@ -135,12 +137,24 @@ cdef extern from "cudf_arrow_bridge/ordering.hpp" namespace "cudf_arrow_bridge" 
     ) except +libcudf_exception_handler
 
 
+cdef extern from "cudf_arrow_bridge/copies.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef enum class copy_policy(int8_t):
+        as_needed
+        never
+        always
+
+    cdef cppclass made_memory:
+        const void* address
+        int64_t size
+        string_view reason
+
+
 cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass buffer_info:
         string_view name
         const void* address
         int64_t size
-        bool zero_copy
+        string_view reason
 
     cdef cppclass export_input:
         export_input() noexcept
@@ -152,6 +166,9 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         shared_schema schema
         bool compact
         bool managed_as_cuda
+        copy_policy copy
+        shared_ptr[const void] copy_owner
+        shared_ptr[vector[made_memory]] made
 
     cdef cppclass device_array:
         unique_device_array to_arrow() except +libcudf_exception_handler
@@ -188,7 +205,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         full
 
     cdef cppclass import_options:
-        bool copy
+        copy_policy copy
         validation validate
         bool sanitize
 
@@ -219,6 +236,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         vector[borrowed_column] columns
         size_type num_rows
         shared_ptr[const void] owner
+        vector[made_memory] made
 
     cdef cppclass array_importer:
         array_importer(const ArrowSchema&) except +libcudf_exception_handler
@@ -293,11 +311,6 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         unsigned_integer
         floating
         boolean
-
-    cdef enum class copy_policy(int8_t):
-        if_needed
-        never
-        always
 
     cdef cppclass tensor_view:
         const void* data

@@ -20,6 +20,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.copies cimport policy_of
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     DLManagedTensor,
     DLManagedTensorVersioned,
@@ -64,12 +65,6 @@ cdef void destroy(object capsule) noexcept:
     elif name == UNVERSIONED or name == TAKEN_UNVERSIONED:
         core.delete_dlpack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
     PyErr_Restore(type_, value, traceback)
-
-
-cdef copy_policy policy_of(object copy) except *:
-    if copy is None:
-        return copy_policy.if_needed
-    return copy_policy.always if copy else copy_policy.never
 
 
 cdef class Tensor:

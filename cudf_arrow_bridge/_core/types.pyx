@@ -5,12 +5,9 @@ from cython.operator cimport dereference
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
+from cudf_arrow_bridge._core.copies cimport text_of
 
 from pylibcudf.types import TypeId
-
-
-cdef str decode(core.string_view text):
-    return text.data()[:text.size()].decode()
 
 
 cdef str crossing_name(core.crossing crossing):
@@ -21,13 +18,13 @@ cdef str crossing_name(core.crossing crossing):
 
 cdef dict to_dict(const core.type_row& row):
     return {
-        "arrow": decode(row.arrow),
-        "format": decode(row.format),
+        "arrow": text_of(row.arrow),
+        "format": text_of(row.format),
         "type_id": TypeId(<int>row.column),
         "on_export": crossing_name(row.on_export),
         "on_import": crossing_name(row.on_import),
-        "note": decode(row.note),
-        "waits_for": decode(row.waits_for),
+        "note": text_of(row.note),
+        "waits_for": text_of(row.waits_for),
     }
 
 

@@ -32,13 +32,16 @@ class BufferInfo(NamedTuple):
     size
         The bytes that Arrow reads.
     zero_copy
-        Whether it is the source's own memory, rather than a conversion that the export made.
+        Whether it is the source's own memory, rather than one that was made for the export.
+    reason
+        Why it was made; empty if it is the source's own.
     """
 
     name: str
     address: int
     size: int
     zero_copy: bool
+    reason: str = ""
 
 
 class BufferTensor(TensorProtocols):
@@ -119,8 +122,9 @@ def walk_buffers(
     """
     if isinstance(arrow_type, pa.BaseExtensionType):
         arrow_type = arrow_type.storage_type
-    for i, (name, address, size, zero_copy) in enumerate(array.buffers()):
-        yield BufferInfo(f"{path}{name}", address, size, zero_copy), array, arrow_type, i
+    for i, (name, address, size, reason) in enumerate(array.buffers()):
+        info = BufferInfo(f"{path}{name}", address, size, not reason, reason)
+        yield info, array, arrow_type, i
     for i, child in enumerate(array.children):
         field = arrow_type.field(i)
         name = field.name if pa.types.is_struct(arrow_type) else "[]"

@@ -15,6 +15,7 @@ from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
+from .report import Report, report_column
 from .schemas import as_field, as_schema
 from .tensor_protocols import TensorProtocols
 
@@ -133,6 +134,23 @@ class DeviceArray(DescribedArray, TensorProtocols):
         For device memory, the size of each string column's data takes a scalar read, which waits.
         """
         return [info for info, *_ in walk_buffers(self._array, as_field(self._arrow_schema).type)]
+
+    def report(self) -> Report:
+        """Say of each column how many bytes are shared with the source, how many copied, and why.
+
+        Sizes as in `buffers`.
+
+        Returns
+        -------
+        Report
+            A `ColumnReport` for each column of a table, or for the one column.
+        """
+        columns = self.children if self._kind == "table" else [self]
+        fields = [as_field(column._arrow_schema) for column in columns]
+        return Report(
+            report_column(field.name, str(field.type), column.buffers())
+            for column, field in zip(columns, fields, strict=True)
+        )
 
     def buffer(self, name: str) -> BufferTensor:
         """Return one buffer as a tensor of what is stored, null rows included.

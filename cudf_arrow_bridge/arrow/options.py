@@ -79,7 +79,12 @@ def check_max_rows(max_rows: Any) -> int | None:
 
 
 def export_arguments(
-    stream: Any, mr: Any, preserve_index: bool | None, compact: bool, device_type: Any
+    stream: Any,
+    mr: Any,
+    preserve_index: bool | None,
+    compact: bool,
+    copy: bool | None,
+    device_type: Any,
 ) -> ExportArguments:
     """Check what a caller of `to_arrow_device` gave, and resolve the stream on this thread.
 
@@ -92,11 +97,12 @@ def export_arguments(
     """
     if preserve_index is not None:
         check_option("preserve_index", preserve_index, (None, True, False))
-    is_usual = stream is None and mr is None and compact is False and device_type is None
-    if is_usual and not _default_is_per_thread():
+    is_usual = stream is None and mr is None and compact is False and copy is None
+    if is_usual and device_type is None and not _default_is_per_thread():
         return _USUAL
     check_option("compact", compact, (True, False))
-    return ExportArguments(resolve_stream(stream), compact, _managed_as_cuda(device_type), mr)
+    managed_as_cuda = _managed_as_cuda(device_type)
+    return ExportArguments(resolve_stream(stream), compact, managed_as_cuda, mr, copy)
 
 
 def _managed_as_cuda(device_type: Any) -> bool:

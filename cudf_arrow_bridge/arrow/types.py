@@ -3,46 +3,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
 from .._core.types import import_row, rows
 
-__all__ = ["Crossing", "Support", "describe", "frame_crossing", "rows"]
+__all__ = [
+    "CODES_WIDTH",
+    "MEANING",
+    "NO_DATES",
+    "NO_NESTED_CATEGORIES",
+    "NO_NULL_TYPE",
+    "Crossing",
+    "Support",
+    "describe",
+    "frame_crossing",
+    "rows",
+]
 
-Support = Literal["zero-copy", "converted", "unsupported"]
+Support = Literal["zero-copy", "depends", "converted", "unsupported"]
 
-_SEVERITY: tuple[Support, ...] = ("zero-copy", "converted", "unsupported")
+_SEVERITY: tuple[Support, ...] = ("zero-copy", "depends", "converted", "unsupported")
+
+#: What "crossing" means, here, in the commands and in the documentation.
+MEANING = (
+    "Crossing: zero-copy if a column of a frame, and the array that it leaves as, have the memory "
+    "of the array that came, converted if any buffer of theirs is made anew."
+)
+
+#: Why frames convert columns that libcudf has as they are.
+NO_DATES = "cuDF frames have no dates"
+NO_NULL_TYPE = "cuDF frames have no null type: strings, all missing"
+CODES_WIDTH = "cuDF keeps the codes of a category in the smallest type that fits"
+NO_NESTED_CATEGORIES = "cuDF has categories as columns of a frame only: decoded"
 
 #: The dtypes that cuDF uses for libcudf types without a dtype of their own.
 _IN_FRAMES: dict[str, tuple[str, Support, str]] = {
-    "TIMESTAMP_DAYS": ("datetime64[s]", "converted", "cuDF frames have no dates"),
-    "EMPTY": ("str", "converted", "cuDF frames have no null type: strings, all missing"),
+    "TIMESTAMP_DAYS": ("datetime64[s]", "converted", NO_DATES),
+    "EMPTY": ("str", "converted", NO_NULL_TYPE),
+    "DICTIONARY32": ("category", "depends", CODES_WIDTH),
 }
 _DTYPES = {
     "FLOAT32": "float32",
     "FLOAT64": "float64",
     "BOOL8": "bool",
     "STRING": "str",
-    "DICTIONARY32": "category",
 }
 _UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECONDS": "ns"}
 
 
 class Crossing(NamedTuple):
-    """How columns of one Arrow type arrive in a cuDF frame.
+    """How columns of one Arrow type cross into a cuDF frame, and out of it again; see `MEANING`.
 
     Attributes
     ----------
     cudf_type
         The cuDF dtype; ``"-"`` where there is none.
     support
-        ``"zero-copy"``, ``"converted"`` (some buffer is rewritten) or ``"unsupported"``; for a
-        nested type, the worst of all levels.
+        ``"zero-copy"``, ``"depends"`` (on the values, as the note says), ``"converted"`` or
+        ``"unsupported"``; for a nested type, the worst of all levels.
     note
-        A remark for the user; may be empty.
+        The reason, or a remark for the user; may be empty.
     """
 
     cudf_type: str
@@ -58,6 +80,10 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     arrow_type
         Any Arrow type. An extension type arrives as its storage type.
     """
+    return _describe(arrow_type, is_top=True)
+
+
+def _describe(arrow_type: pa.DataType, *, is_top: bool) -> Crossing:
     if isinstance(arrow_type, pa.BaseExtensionType):
         arrow_type = arrow_type.storage_type
     row = import_row(pa.field("", arrow_type).__arrow_c_schema__())
@@ -65,17 +91,38 @@ def describe(arrow_type: pa.DataType) -> Crossing:
     if support == "unsupported":
         return Crossing("-", support, row["note"] or f"{row['arrow']} is not supported")
     if pa.types.is_run_end_encoded(arrow_type):
-        of_values = describe(arrow_type.value_type)
+        of_values = _describe(arrow_type.value_type, is_top=is_top)
         if of_values.support != "unsupported":
             of_values = of_values._replace(support=support, note=row["note"])
         return of_values
+    if pa.types.is_dictionary(arrow_type):
+        return _describe_dictionary(arrow_type, is_top=is_top)
     zone = arrow_type.tz if pa.types.is_timestamp(arrow_type) else None
     crossings = [frame_crossing(row["type_id"].name, support, row["note"], zone)]
-    crossings.extend(describe(child) for child in _children(arrow_type))
+    crossings.extend(
+        _describe(arrow_type.field(i).type, is_top=False) for i in range(arrow_type.num_fields)
+    )
     worst = max(crossings, key=lambda crossing: _SEVERITY.index(crossing.support))
     if worst.support == "unsupported":
         return worst
     return Crossing(crossings[0].cudf_type, worst.support, worst.note)
+
+
+def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Crossing:
+    values = _describe(arrow_type.value_type, is_top=False)
+    if values.support == "unsupported":
+        return values
+    has_lists = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())["type_id"]
+    if not is_top or has_lists.name in ("LIST", "DICTIONARY32"):
+        return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
+    # cuDF's codes are unsigned, of 8 bits for up to 256 values, and never of 64.
+    width = arrow_type.index_type.bit_width
+    support: Support = "converted" if width == 64 else "depends"
+    codes = frame_crossing("DICTIONARY32")._replace(support=support)
+    if pa.types.is_int8(arrow_type.index_type):
+        codes = codes._replace(support="zero-copy", note="")
+    worst = max(codes, values, key=lambda crossing: _SEVERITY.index(crossing.support))
+    return Crossing(codes.cudf_type, worst.support, worst.note)
 
 
 def frame_crossing(
@@ -95,14 +142,6 @@ def frame_crossing(
     if type_id in _IN_FRAMES:
         return Crossing(*_IN_FRAMES[type_id])
     return Crossing(_dtype(type_id, zone), support, note)
-
-
-def _children(arrow_type: pa.DataType) -> Iterator[pa.DataType]:
-    if pa.types.is_dictionary(arrow_type):
-        yield arrow_type.value_type
-        return
-    for i in range(arrow_type.num_fields):
-        yield arrow_type.field(i).type
 
 
 def _dtype(type_id: str, zone: str | None) -> str:

@@ -71,6 +71,7 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = id
 
 def same_values(left: pa.Array, right: pa.Array) -> bool:
     """Whether two arrays of the same or equivalent types hold the same values and nulls."""
+    left, right = computable(left), computable(right)
     if len(left) != len(right) or not left.is_valid().equals(right.is_valid()):
         return False
     if left.null_count:
@@ -78,9 +79,12 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
     arrow_type = left.type
     if pa.types.is_struct(arrow_type):
         return all(same_values(left.field(i), right.field(i)) for i in range(arrow_type.num_fields))
-    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
-        lengths = pc.list_value_length(left).equals(pc.list_value_length(right))
-        return lengths and same_values(left.flatten(), right.flatten())
+    if pa.types.is_binary(arrow_type) and pa.types.is_list(right.type):
+        # cuDF's lists of bytes.
+        return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
+    if all(map(has_lists, (arrow_type, right.type))):
+        lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
+        return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())
     if pa.types.is_dictionary(arrow_type) or pa.types.is_dictionary(right.type):
         return same_values(_plain(left), _plain(right))
     if arrow_type != right.type:
@@ -90,6 +94,25 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[arrow_type.bit_width]
         return bool(left.view(bits).equals(right.view(bits)))
     return bool(left.equals(right))
+
+
+def has_lists(arrow_type: pa.DataType) -> bool:
+    """Whether rows are lists of any length, wherever these stand."""
+    return bool(
+        pa.types.is_list(arrow_type)
+        or pa.types.is_large_list(arrow_type)
+        or pa.types.is_list_view(arrow_type)
+        or pa.types.is_large_list_view(arrow_type)
+    )
+
+
+def computable(array: pa.Array) -> pa.Array:
+    """Return an array of a type that pyarrow can filter and compare, with the same values."""
+    if pa.types.is_run_end_encoded(array.type):
+        return computable(pc.run_end_decode(array))
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.string())
+    return array.cast(pa.binary()) if pa.types.is_binary_view(array.type) else array
 
 
 def first_difference(left: pa.Array, right: pa.Array) -> int:
@@ -112,23 +135,6 @@ def format_scalar(scalar: pa.Scalar, width: int = 40) -> str:
         # Nanoseconds and far-off years that Python's own types cannot hold.
         text = str(scalar)
     return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def stored_inside(array: pa.Array, source: pa.Array) -> bool:
-    """Whether every buffer of `array` lies in memory that `source` owns."""
-    owned = [(b.address, b.address + b.size) for b in buffers(source)]
-    return all(
-        any(start <= b.address and b.address + b.size <= end for start, end in owned)
-        for b in buffers(array)
-    )
-
-
-def buffers(array: pa.Array) -> list[pa.Buffer]:
-    """All buffers that hold something, the dictionary's included."""
-    own = [b for b in array.buffers() if b is not None and b.size]
-    if pa.types.is_dictionary(array.type):
-        own += buffers(array.dictionary)
-    return own
 
 
 def without_reader_losses(arrow_type: pa.DataType) -> pa.DataType:

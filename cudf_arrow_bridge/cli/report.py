@@ -21,8 +21,8 @@ BESIDE_TYPES = 76
 NARROWEST_TYPE = 6
 COLOURS = {
     "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
-    "unsupported": "yellow", "optional": "yellow", "mismatch": "bold red", "failed": "bold red",
-    "missing": "bold red",
+    "depends": "yellow", "unsupported": "yellow", "optional": "yellow",
+    "mismatch": "bold red", "failed": "bold red", "missing": "bold red",
 }  # fmt: skip
 
 

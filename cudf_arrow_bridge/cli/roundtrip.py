@@ -25,7 +25,7 @@ def run(
     files: Sequence[str],
     *,
     rows: int | None = None,
-    batch_rows: int | None = None,
+    max_rows: int | None = None,
     as_json: bool = False,
 ) -> int:
     """Send each file across and back and report on it.
@@ -36,8 +36,8 @@ def run(
         Paths.
     rows : int, optional
         Take only this many rows of each.
-    batch_rows : int, optional
-        Cross in batches of this many rows.
+    max_rows : int, optional
+        Cross in batches of at most this many rows.
     as_json : bool, optional
         Print JSON instead of tables.
 
@@ -59,7 +59,7 @@ def run(
     with progress(out, files, hidden=as_json) as step:
         for number, name in enumerate(files):
             try:
-                trip = round_trip(bridge, open_file(name), rows, partial(step, number), batch_rows)
+                trip = round_trip(bridge, open_file(name), rows, partial(step, number), max_rows)
             except ReadError as error:
                 report.complain(str(error))
                 codes.append(exits.UNREADABLE)

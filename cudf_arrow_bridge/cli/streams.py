@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``roundtrip --batch-rows``: the round trip in batches, through the stream interfaces."""
+"""``roundtrip --max-rows``: the round trip in batches, through the stream interfaces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
+from cudf_arrow_bridge.arrow.buffers import BufferInfo
+from cudf_arrow_bridge.arrow.report import Report, report_column
 from cudf_arrow_bridge.cli.consumers import consume
 
 
@@ -18,7 +20,7 @@ class BatchedArray:
     Parameters
     ----------
     arrays : list of DeviceArray
-        The batches, or one column of each.
+        The batches.
     """
 
     def __init__(self, arrays: list[Any]) -> None:
@@ -26,22 +28,26 @@ class BatchedArray:
         self.device_type = arrays[0].device_type
         self.device_id = arrays[0].device_id
 
-    @property
-    def children(self) -> list[BatchedArray]:
-        """The columns."""
-        return [
-            BatchedArray(list(parts))
-            for parts in zip(*(array.children for array in self._arrays), strict=True)
-        ]
+    def report(self) -> Report:
+        """Report on the columns; what batches share, such as a dictionary, counts once."""
+        columns = zip(*(array.children for array in self._arrays), strict=True)
+        return Report(
+            report_column(
+                parts[0].schema.name,
+                str(parts[0].schema.type),
+                distinct(buffer for part in parts for buffer in part.buffers()),
+            )
+            for parts in columns
+        )
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all batches."""
-        return sum(array.nbytes for array in self._arrays)
 
-    def buffers(self) -> list[Any]:
-        """Describe the buffers of all batches."""
-        return [buffer for array in self._arrays for buffer in array.buffers()]
+def distinct(buffers: Iterable[BufferInfo]) -> Iterator[BufferInfo]:
+    """Cut the beginning of each buffer that another one has already, in the order of addresses."""
+    end = 0
+    for buffer in sorted(buffers, key=lambda buffer: buffer.address):
+        begin = max(buffer.address, end)
+        end = max(end, buffer.address + buffer.size)
+        yield buffer._replace(address=begin, size=end - begin)
 
 
 class OnlyStream:

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.copies import reasons_of
+from cudf_arrow_bridge.arrow.report import ColumnReport
 from cudf_arrow_bridge.arrow.types import describe
 from cudf_arrow_bridge.cli import compare, streams
 from cudf_arrow_bridge.cli.bridge import one_line
@@ -61,14 +63,13 @@ class Trip:
 
 @dataclass
 class Crossed:
-    """A table that crossed, at each stage; `in_batches` if it was concatenated from batches."""
+    """A table that crossed, at each stage."""
 
     exported: Any
     consumed: pa.RecordBatch
     returned: pa.RecordBatch
     consumer: str
     seconds: dict[str, float]
-    in_batches: bool = False
 
 
 def round_trip(
@@ -76,7 +77,7 @@ def round_trip(
     source: SourceFile,
     rows: int | None,
     step: Step,
-    batch_rows: int | None = None,
+    max_rows: int | None = None,
 ) -> Trip:
     """Take a file across and back, and compare.
 
@@ -90,8 +91,8 @@ def round_trip(
         Take only this many rows.
     step : callable
         Called with the name of each step that begins.
-    batch_rows : int, optional
-        Cross in batches of this many rows, through the stream interfaces.
+    max_rows : int, optional
+        Cross in batches of at most this many rows, through the stream interfaces.
 
     Returns
     -------
@@ -113,12 +114,12 @@ def round_trip(
     unique = len(set(batch.schema.names)) == batch.num_columns
     if bridge.has_gpu() and source.format == "parquet" and unique:
         try:
-            crossed = cross(bridge, partial(read_on_gpu, source, rows), step, batch_rows)
+            crossed = cross(bridge, partial(read_on_gpu, source, rows), step, max_rows)
             expected = as_read_by_cudf(batch)
         except Exception as error:
             trip.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
     if crossed is None:
-        crossed, kept = cross_supported(bridge, batch, trip, step, batch_rows)
+        crossed, kept = cross_supported(bridge, batch, trip, step, max_rows)
     if crossed is None:
         trip.seconds = seconds
         return trip
@@ -126,7 +127,7 @@ def round_trip(
     trip.consumer = crossed.consumer
     trip.seconds = seconds | crossed.seconds
     with timed(trip.seconds, "compare", step):
-        report_columns(trip.columns, expected, kept, crossed)
+        report_columns(bridge, trip.columns, expected, kept, crossed)
     return trip
 
 
@@ -135,12 +136,12 @@ def cross_supported(
     batch: pa.RecordBatch,
     trip: Trip,
     step: Step,
-    batch_rows: int | None = None,
+    max_rows: int | None = None,
 ) -> tuple[Crossed | None, list[int]]:
     """Cross with all columns or, if that fails, with those that each cross alone."""
 
     def cross_batch(batch: pa.RecordBatch) -> Crossed:
-        return cross(bridge, partial(to_frame, bridge, batch, batch_rows), step, batch_rows)
+        return cross(bridge, partial(to_frame, bridge, batch, max_rows), step, max_rows)
 
     unique = first_of_each_name(batch.schema.names)
     for index in set(range(batch.num_columns)) - set(unique):
@@ -178,30 +179,30 @@ def first_of_each_name(names: list[str]) -> list[int]:
     return [index for index, name in enumerate(names) if name not in names[:index]]
 
 
-def to_frame(bridge: ModuleType, batch: pa.RecordBatch, batch_rows: int | None) -> Any:
-    """Make a frame of a batch, as a whole or in batches of this many rows."""
-    if batch_rows is None:
+def to_frame(bridge: ModuleType, batch: pa.RecordBatch, max_rows: int | None) -> Any:
+    """Make a frame of a batch, as a whole or in batches of at most this many rows."""
+    if max_rows is None:
         return bridge.from_arrow_device(batch)
-    return streams.to_frame(bridge, batch, batch_rows)
+    return streams.to_frame(bridge, batch, max_rows)
 
 
 def cross(
     bridge: ModuleType,
     make_frame: Callable[[], Any],
     step: Step,
-    batch_rows: int | None = None,
+    max_rows: int | None = None,
 ) -> Crossed:
     """Make a frame, export it, let a consumer read it, and take it back."""
     seconds: dict[str, float] = {}
     with timed(seconds, "frame", step):
         frame = make_frame()
-    if batch_rows is not None:
+    if max_rows is not None:
         with timed(seconds, "export", step):
-            exported = streams.export(bridge, frame, batch_rows)
+            exported = streams.export(bridge, frame, max_rows)
         with timed(seconds, "consume", step):
-            consumed, consumer = streams.consume_stream(bridge, frame, batch_rows)
+            consumed, consumer = streams.consume_stream(bridge, frame, max_rows)
         with timed(seconds, "back", step):
-            returned = streams.import_back(bridge, frame, batch_rows)
+            returned = streams.import_back(bridge, frame, max_rows)
     else:
         with timed(seconds, "export", step):
             exported = bridge.to_arrow_device(frame)
@@ -210,7 +211,7 @@ def cross(
         with timed(seconds, "back", step):
             returned = bridge.from_arrow_device(exported)
     again, _ = consume(bridge.to_arrow_device(returned))
-    return Crossed(exported, consumed, again, consumer, seconds, in_batches=batch_rows is not None)
+    return Crossed(exported, consumed, again, consumer, seconds)
 
 
 def expectation(field: pa.Field, array: pa.Array) -> Column:
@@ -228,13 +229,17 @@ def report_error(column: Column, arrow_type: pa.DataType, error: Exception) -> N
 
 
 def report_columns(
-    columns: list[Column], expected: pa.RecordBatch, kept: list[int], crossed: Crossed
+    bridge: ModuleType,
+    columns: list[Column],
+    expected: pa.RecordBatch,
+    kept: list[int],
+    crossed: Crossed,
 ) -> None:
     """Fill in the reports on the columns that crossed."""
     names = [expected.schema.names[index] for index in kept]
     consumed_positions = positions(names, crossed.consumed.schema.names)
     returned_positions = positions(names, crossed.returned.schema.names)
-    children = crossed.exported.children
+    report = crossed.exported.report()
     for index, in_consumed, in_returned in zip(
         kept, consumed_positions, returned_positions, strict=True
     ):
@@ -242,33 +247,51 @@ def report_columns(
         if in_consumed is None or in_returned is None:
             column.result, column.note = "failed", "missing from what came back"
             continue
-        consumed, exported = crossed.consumed.column(in_consumed), children[in_consumed]
-        column.bytes = exported.nbytes
+        consumed, exported = crossed.consumed.column(in_consumed), report[in_consumed]
+        column.bytes = exported.shared_bytes + exported.copied_bytes
         column.device = display.device(crossed.exported)
         column.cudf_type = describe(consumed.type).cudf_type
-        column.crossing = display.crossing(exported.buffers())
-        if (
-            column.device == "CPU"
-            and not crossed.in_batches
-            and not compare.stored_inside(consumed, source)
-        ):
-            column.crossing = "converted"
+        reasons = reasons_to_convert(bridge, source, exported, column.device)
+        column.crossing = "converted" if reasons else "zero-copy"
         difference = compare.difference(source, consumed, may_become)
         if not difference:
             returned = crossed.returned.column(in_returned)
             difference = compare.difference(source, returned, may_become)
             difference = difference and f"on the way back, {difference}"
         column.result = "mismatch" if difference else "match"
-        column.note = difference or what_changed(source.type, consumed.type)
+        leaves = (
+            [] if compare.same_type(source.type, consumed.type) else [f"leaves as {consumed.type}"]
+        )
+        column.note = difference or "; ".join(leaves + reasons)
 
 
-def what_changed(before: pa.DataType, after: pa.DataType) -> str:
-    """Explain a conversion; empty if there is none."""
-    crossing = describe(before)
-    notes = [] if compare.same_type(before, after) else [f"leaves as {after}"]
-    if crossing.support == "converted" and crossing.note:
-        notes.append(crossing.note)
-    return "; ".join(notes)
+def reasons_to_convert(
+    bridge: ModuleType, source: pa.Array, exported: ColumnReport, device: str
+) -> list[str]:
+    """Say why a column has not the memory of its source, on the way in and out.
+
+    Parameters
+    ----------
+    bridge : module
+        `cudf_arrow_bridge`.
+    source : pyarrow.Array
+        The column.
+    exported : ColumnReport
+        The report on its export.
+    device : str
+        Where the frame is. To the GPU all is uploaded, which says nothing of the column: there the
+        type table tells what becomes of it.
+    """
+    reasons = []
+    if device == "CPU":
+        try:
+            bridge.from_arrow_device(pa.RecordBatch.from_arrays([source], [""]), copy=False)
+        except ValueError as error:
+            reasons = reasons_of(error) or [one_line(error)]
+    else:
+        crossing = describe(source.type)
+        reasons = [crossing.note] if crossing.support == "converted" else []
+    return list(dict.fromkeys(reasons + [exported.reason] * bool(exported.reason)))
 
 
 def positions(names: list[str], crossed: list[str]) -> list[int | None]:

@@ -38,16 +38,21 @@ def export_object(
         The capsule of the schema that a consumer asks for, or None.
     """
     is_array = isinstance(obj, DeviceArray)
-    if is_array and passes_on(obj, arguments):
+    if is_array and passes_on(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)
     exported = ObjectExporter(export_input, arguments).export(requested_schema, DeviceArray)
     return exported._described_as(obj) if is_array else exported
 
 
-def passes_on(obj: Any, arguments: ExportArguments) -> TypeGuard[DeviceArray]:
+def passes_on(
+    obj: Any, arguments: ExportArguments, requested_schema: object | None
+) -> TypeGuard[DeviceArray]:
     """Say whether an object is an array already, of which the arguments ask nothing more."""
-    return isinstance(obj, DeviceArray) and not (arguments.compact or arguments.managed_as_cuda)
+    if not isinstance(obj, DeviceArray) or arguments.compact or arguments.managed_as_cuda:
+        return False
+    # The array was exported with a `copy` of its own, which a request would follow.
+    return arguments.copy is None or (arguments.copy is False and requested_schema is None)
 
 
 class ObjectExporter(InputExporter):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from .._core.columns import types_of
+from .._core.columns import Span, rebuild_all, types_of
 from .._core.export import ExportArguments, ExportInput, pylibcudf_input
 from .._core.import_ import ImportArguments
 from .._core.schema import SchemaSpec
@@ -25,6 +25,7 @@ from ..frames.concatenate import concatenate_on_gpu
 from ..frames.proxies import is_proxy
 
 if TYPE_CHECKING:
+    from .._core.export import MadeMemory
     from .._core.protocols import Stream
 
 __all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
@@ -43,18 +44,21 @@ def export_input_of(
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
     arguments
-        The stream on which arrays are imported, and columns are made of range indexes.
+        The arguments of the export. On its stream arrays are imported, and columns are made of
+        range indexes.
 
     Raises
     ------
     TypeError
         If the object is none of these.
+    ValueError
+        If something has to be copied for that, which the arguments forbid.
     """
     export_input: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
     if export_input is not None:
         return export_input
     if is_cudf(obj):
-        return _disassemble()(obj, preserve_index, arguments.stream)
+        return _disassemble()(obj, preserve_index, arguments.stream, arguments.copy)
     if is_proxy(obj):
         return export_input_of(_unwrapped(obj, preserve_index), preserve_index, arguments)
     if isinstance(obj, ExportInput):
@@ -83,7 +87,7 @@ def _unwrapped(proxy: Any, preserve_index: bool | None) -> Any:
 
 
 @cache
-def _disassemble() -> Callable[[Any, bool | None, Stream], ExportInput]:
+def _disassemble() -> Callable[[Any, bool | None, Stream, bool | None], ExportInput]:
     # Importing cuDF takes a second; here somebody has imported it already.
     from ..frames.disassemble import disassemble
 
@@ -94,18 +98,40 @@ def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:
     """Import all arrays of a stream, and concatenate several of them."""
     stream = open_stream(obj)
     sources = list(stream.source_arrays()) or [open_array(empty(stream.schema))]
-    if len(sources) > 1 and sources[0].device_type == DeviceType.CPU:
+    if len(sources) > 1 and arguments.copy is False:
+        raise ValueError(
+            f"a stream of {len(sources)} batches found, one expected with copy=False, as "
+            "concatenating copies: to_arrow_device_stream hands over one after the other"
+        )
+    is_joined = len(sources) > 1
+    if is_joined and sources[0].device_type == DeviceType.CPU:
         # Before they are uploaded, where there is a GPU.
         sources = [join_on_host(sources)]
     parts = [export_input_of_source(source, arguments) for source in sources]
-    if len(parts) == 1:
-        return parts[0]
-    columns = [
-        concatenate_on_gpu(columns, arguments.stream, arguments.mr)
-        for columns in zip(*(part.columns for part in parts), strict=True)
-    ]
+    first = parts[0]
+    if not is_joined:
+        return first
+    columns: Sequence[plc.Column] = first.columns
+    if len(parts) > 1:
+        columns = [
+            concatenate_on_gpu(columns, arguments.stream, arguments.mr)
+            for columns in zip(*(part.columns for part in parts), strict=True)
+        ]
     num_rows = sum(part.num_rows for part in parts)
-    return ExportInput(parts[0].kind, columns, num_rows, parts[0].schema_spec)
+    return ExportInput(first.kind, columns, num_rows, first.schema_spec, _memory_of(columns))
+
+
+def _memory_of(columns: Sequence[plc.Column]) -> list[MadeMemory]:
+    """List the memory of columns that were made by concatenating others."""
+    made: list[MadeMemory] = []
+
+    def note(span: Span) -> Span:
+        made.append((span.ptr, span.size, "several batches concatenated"))
+        return span
+
+    for column in columns:
+        rebuild_all(column, note)
+    return made
 
 
 def export_input_of_source(
@@ -118,17 +144,22 @@ def export_input_of_source(
     source
         The array.
     arguments
-        The stream on which it is imported, and the memory resource of what is converted.
+        The arguments of the export: the stream on which it is imported, the memory resource of what
+        is converted, and whether anything may be.
     kind
         Whether it is a table or a column; None to decide by the source.
     """
     # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
-    imports = ImportArguments(
-        arguments.stream, None, arguments.mr, copy=False, validate="minimal", sanitize=False
+    # What copy=True asks for is copied once, by the export.
+    copy = False if arguments.copy is False else None
+    of_import = ImportArguments(
+        arguments.stream, None, arguments.mr, copy=copy, validate="minimal", sanitize=False
     )
     kind = kind or source.kind
-    columns, num_rows = source.importer.import_array(source.array_capsule, kind == "table", imports)
-    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns))
+    columns, num_rows, made = source.importer.import_and_tell(
+        source.array_capsule, kind == "table", of_import
+    )
+    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns), made)
 
 
 def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:

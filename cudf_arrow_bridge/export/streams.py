@@ -53,7 +53,9 @@ class StreamExporter:
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
         self.state.first_row = first_row_of(obj)
-        if passes_on(obj, self.arguments) and (self.max_rows is None or len(obj) <= self.max_rows):
+        if passes_on(obj, self.arguments, self.state.requested_schema) and (
+            self.max_rows is None or len(obj) <= self.max_rows
+        ):
             obj = self._as_requested(obj.as_requested)
             schema = Schema.copy_of(obj.__arrow_c_schema__())
             self.state.stream = obj._array.stream

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import cudf
@@ -14,7 +14,7 @@ import pylibcudf as plc
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import are_same
 from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
-from .from_pylibcudf import ColumnConverter
+from .from_pylibcudf import ColumnConverter, check_sharing
 from .host_frames import enable_host_frames
 from .layout import RowIndex, decode_field, decode_schema
 
@@ -104,6 +104,7 @@ class FrameAssembler:
         num_rows: int,
         first_row: int | None,
         stream: Any = None,
+        copy: bool | None = None,
     ) -> cudf.DataFrame | cudf.Series:
         """Make a frame, or a series if the schema says that one was exported with its index.
 
@@ -118,13 +119,19 @@ class FrameAssembler:
             begins. None for a single batch.
         stream
             The stream of conversions, as pylibcudf takes it.
+        copy
+            False: columns that have to be converted are an error.
 
         Raises
         ------
         TypeError
             If no cuDF frame can hold a column, or two columns have the same label.
+        ValueError
+            If columns have to be converted, which `copy` forbids.
         """
         layout = self._layout
+        if copy is False:
+            check_sharing(zip(self._converters, columns, strict=True), stream)
         converted = [
             convert(column, stream)
             for convert, column in zip(self._converters, columns, strict=True)
@@ -132,7 +139,7 @@ class FrameAssembler:
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = [converted[position] for position in layout.columns]
         # Users may change those of their frame.
-        attrs = copy.deepcopy(layout.attrs) if layout.attrs else {}
+        attrs = deepcopy(layout.attrs) if layout.attrs else {}
         if layout.object_type == "series" and len(data) == 1:
             series = make_series(data[0], layout.labels[0], index)
             series.attrs = attrs
@@ -170,6 +177,7 @@ class SeriesAssembler:
         num_rows: int,
         first_row: int | None,
         stream: Any = None,
+        copy: bool | None = None,
     ) -> cudf.Series:
         """Make a series from a sequence of the one column; see `FrameAssembler`.
 
@@ -177,8 +185,12 @@ class SeriesAssembler:
         ------
         TypeError
             If no cuDF series can hold the column.
+        ValueError
+            If it has to be converted, which `copy` forbids.
         """
         (column,) = columns
+        if copy is False:
+            check_sharing([(self._convert, column)], stream)
         converted = self._convert(column, stream)
         index = _make_index(self._row_index, [converted], num_rows, first_row)
         return make_series(converted, self._name, index)

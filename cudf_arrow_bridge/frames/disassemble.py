@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cudf
 import pylibcudf as plc
@@ -15,6 +15,7 @@ from .._core.columns import rebuild_all
 from .._core.export import ExportInput
 from .._core.schema import SchemaSpec
 from .._core.shared_columns import BufferSharer, share_columns
+from ..arrow.copies import CopyRefusedError, refusal
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
@@ -27,9 +28,15 @@ from .layout import FrameLayout, ObjectType, RowIndex, encode_field
 from .schema_cache import UNCACHED, SchemaKey, cache_spec, cached_spec
 from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
+if TYPE_CHECKING:
+    from .._core.export import MadeMemory
+
 __all__ = ["disassemble", "level_labels"]
 
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
+
+_NO_RANGES = "Arrow has no ranges: the range index is written out"
+_INDEX_BYTES = 8
 
 
 @dataclass(slots=True)
@@ -61,6 +68,7 @@ def disassemble(
     obj: cudf.DataFrame | cudf.Series | cudf.Index,
     preserve_index: bool | None = None,
     stream: Any = None,
+    copy: bool | None = None,
 ) -> ExportInput:
     """Return the columns of a cuDF object, without copying data, and their schema spec.
 
@@ -75,30 +83,34 @@ def disassemble(
         True: always columns, for which a series becomes a table. False: dropped.
     stream
         The stream on which a column is made of a RangeIndex, as pylibcudf takes it.
+    copy
+        False: a RangeIndex that becomes a column is an error.
 
     Raises
     ------
     TypeError
         If the object is none of these.
+    ValueError
+        If a RangeIndex becomes a column, which `copy` forbids.
     """
     if isinstance(obj, cudf.DataFrame):
         frame = _Frame("frame", columns_of(obj), obj.columns, obj.index, obj.attrs)
-        return _disassemble_frame(frame, preserve_index, stream)
+        return _disassemble_frame(frame, preserve_index, stream, copy)
     if isinstance(obj, cudf.Series):
         (column,) = columns_of(obj)
         if preserve_index:
             labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
             frame = _Frame("series", [column], labels, obj.index, obj.attrs)
-            return _disassemble_frame(frame, True, stream)
+            return _disassemble_frame(frame, True, stream, copy)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
         return _disassemble_column("series", column, obj.name, obj.index if keep else None)
     if isinstance(obj, cudf.MultiIndex):
         labels = level_labels(obj.names)
         frame = _Frame("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), {})
-        return _disassemble_frame(frame, None, stream)
+        return _disassemble_frame(frame, None, stream, copy)
     if isinstance(obj, cudf.RangeIndex):
-        column = _range_column(obj, compute_location(stream=stream))
-        return _disassemble_column("index", column, obj.name, None)
+        column, made = _write_out(obj, compute_location(stream=stream), copy)
+        return _disassemble_column("index", column, obj.name, None, made)
     if isinstance(obj, cudf.Index):
         (column,) = columns_of(obj)
         return _disassemble_column("index", column, obj.name, None)
@@ -106,7 +118,11 @@ def disassemble(
 
 
 def _disassemble_column(
-    object_type: ObjectType, column: ColumnBase, label: Hashable, index: cudf.RangeIndex | None
+    object_type: ObjectType,
+    column: ColumnBase,
+    label: Hashable,
+    index: cudf.RangeIndex | None,
+    made: Sequence[MadeMemory] = (),
 ) -> ExportInput:
     row_index = None
     names = [label]
@@ -120,7 +136,7 @@ def _disassemble_column(
         return _convert_column(object_type, column, label, row_index, share_buffer)
 
     converted, spec = _share(object_type, [column], None, names, rows, buffer_sharer(), convert)
-    return ExportInput("column", converted, column.size, spec)
+    return ExportInput("column", converted, column.size, spec, made)
 
 
 def _convert_column(
@@ -139,11 +155,14 @@ def _convert_column(
     return [converted], SchemaSpec([field], {}, tuple(objects))
 
 
-def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) -> ExportInput:
+def _disassemble_frame(
+    frame: _Frame, preserve_index: bool | None, stream: Any, copy: bool | None
+) -> ExportInput:
     index = frame.index
     sharer = buffer_sharer()
     rows = None
     levels: Sequence[ColumnBase] = ()
+    made: Sequence[MadeMemory] = ()
     columns = frame.columns
     index_names: list[Hashable] | None = None
     if preserve_index is not False:
@@ -151,7 +170,7 @@ def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) 
         if preserve_index is None and isinstance(index, cudf.RangeIndex):
             rows = range_of(index)
         else:
-            levels = _index_columns(frame, sharer, stream)
+            levels, made = _index_columns(frame, sharer, stream, copy)
             columns = [*columns, *levels]
 
     def convert(share_buffer: ShareBuffer) -> tuple[list[plc.Column], SchemaSpec]:
@@ -169,7 +188,7 @@ def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) 
         converted, spec = _share(
             frame.object_type, columns, frame.labels, names, rows, sharer, convert
         )
-    return ExportInput("table", converted, len(index), spec)
+    return ExportInput("table", converted, len(index), spec, made)
 
 
 def _share(
@@ -259,16 +278,31 @@ def _column_entry(name: Any, field: str, column: ColumnBase) -> dict[str, Any]:
     return pandas_metadata.column_entry(name, field, *pandas_metadata.pandas_type(column.dtype))
 
 
-def _index_columns(frame: _Frame, share_buffer: ShareBuffer, stream: Any) -> list[ColumnBase]:
+def _index_columns(
+    frame: _Frame, share_buffer: ShareBuffer, stream: Any, copy: bool | None
+) -> tuple[Sequence[ColumnBase], Sequence[MadeMemory]]:
+    """Return the levels of a frame's index as columns, and what memory was made for them."""
     if isinstance(frame.index, cudf.RangeIndex):
         # Made where the columns are. Their addresses may be read only under the spill lock.
         locked = [rebuild_all(column.plc_column, share_buffer) for column in frame.columns]
-        return [_range_column(frame.index, compute_location(*locked, stream=stream))]
-    return list(columns_of(frame.index))
+        column, made = _write_out(frame.index, compute_location(*locked, stream=stream), copy)
+        return [column], made
+    return list(columns_of(frame.index)), ()
 
 
-def _range_column(index: cudf.RangeIndex, location: ComputeLocation) -> ColumnBase:
-    return make_column(convert.sequence(range_of(index), location), index.dtype)
+def _write_out(
+    index: cudf.RangeIndex, location: ComputeLocation, copy: bool | None
+) -> tuple[ColumnBase, list[MadeMemory]]:
+    """Return a range index as a column, and what memory was made for it."""
+    if len(index) == 0:
+        return make_column(convert.sequence(range_of(index), location), index.dtype), []
+    if copy is False:
+        raise refusal(
+            [CopyRefusedError("" if index.name is None else stringify(index.name), _NO_RANGES)]
+        )
+    column = convert.sequence(range_of(index), location)
+    made = (column.data().ptr, len(index) * _INDEX_BYTES, _NO_RANGES)
+    return make_column(column, index.dtype), [made]
 
 
 def _names_of(index: cudf.Index | pd.Index) -> list[Hashable]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import Any
@@ -14,7 +15,9 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.columns import rebuild
+from ..arrow.copies import CopyRefusedError, refusal
 from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage_type_of
+from ..arrow.types import CODES_WIDTH, NO_DATES, NO_NESTED_CATEGORIES, NO_NULL_TYPE
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
 from . import real_pandas as pd
@@ -30,7 +33,7 @@ from .dtypes import fits, hinted_arrow_type, is_interval_type, leaf_dtype
 from .imported_fields import attach_field, is_default
 from .labels import Json
 
-__all__ = ["ColumnConverter"]
+__all__ = ["ColumnConverter", "check_sharing"]
 
 _NUMPY = {
     plc.TypeId.INT8: "int8",
@@ -81,6 +84,8 @@ class _Level:
         The path of the level, for errors.
     is_top
         Whether it is a column of a frame rather than a child of one.
+    may_copy
+        Whether it may be converted.
     """
 
     field: pa.Field
@@ -88,6 +93,7 @@ class _Level:
     location: ComputeLocation
     path: str
     is_top: bool = False
+    may_copy: bool = True
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -95,7 +101,13 @@ class _Level:
 
     def child(self, field: pa.Field, hint: Json, name: str) -> _Level:
         """Return the level of a child."""
-        return _Level(field, hint, self.location, f"{self.path}{name}")
+        path = f"{self.path}{name}"
+        return _Level(field, hint, self.location, path, may_copy=self.may_copy)
+
+    def need_copy(self, reason: str) -> None:
+        """Refuse the conversion that follows, if there may be none."""
+        if not self.may_copy:
+            raise CopyRefusedError(self.path, reason)
 
     def hint_part(self, key: str) -> Json:
         """Return an entry of the hint, None if it has no such entry."""
@@ -144,24 +156,37 @@ class ColumnConverter:
         if self._make is not None:
             result = self._make(column)
         else:
-            result = self._convert(column, compute_location(column, stream=stream))
+            result = self._convert(column, compute_location(column, stream=stream), True)
         if not self._is_default:
             attach_field(result, self._field)
         return result
 
-    def _convert(self, column: plc.Column, location: ComputeLocation) -> ColumnBase:
+    def check_sharing(self, column: plc.Column, stream: Any) -> None:
+        """Check that a column needs no conversion.
+
+        Raises
+        ------
+        CopyRefusedError
+            If it does.
+        """
+        if self._make is None:
+            self._convert(column, compute_location(column, stream=stream), False)
+
+    def _convert(self, column: plc.Column, location: ComputeLocation, may_copy: bool) -> ColumnBase:
         if self._hint is not None:
             try:
-                return self._convert_with(self._hint, column, location)
+                return self._convert_with(self._hint, column, location, may_copy)
             except (TypeError, ValueError, NotImplementedError):
                 # cuDF does not have the hinted dtype, but may have the one without the hint.
                 pass
-        return self._convert_with(None, column, location)
+        return self._convert_with(None, column, location, may_copy)
 
     def _convert_with(
-        self, hint: Json, column: plc.Column, location: ComputeLocation
+        self, hint: Json, column: plc.Column, location: ComputeLocation, may_copy: bool
     ) -> ColumnBase:
-        level = _Level(self._field, hint, location, self._field.name, is_top=True)
+        level = _Level(
+            self._field, hint, location, self._field.name, is_top=True, may_copy=may_copy
+        )
         converted, dtype = _convert(column, level)
         result = make_column(converted, dtype)
         if converted is column:
@@ -169,6 +194,24 @@ class ColumnConverter:
             # All others of the field have this dtype.
             self._make = ColumnMaker(result)
         return result
+
+
+def check_sharing(columns: Iterable[tuple[ColumnConverter, plc.Column]], stream: Any) -> None:
+    """Check that no column has to be converted, each with the converter that would.
+
+    Raises
+    ------
+    ValueError
+        If some do; it names them all.
+    """
+    refused = []
+    for converter, column in columns:
+        try:
+            converter.check_sharing(column, stream)
+        except CopyRefusedError as one:
+            refused.append(one)
+    if refused:
+        raise refusal(refused)
 
 
 def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
@@ -184,6 +227,8 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
     elif type_id == plc.TypeId.STRING:
         dtype = leaf_dtype(level.hint, DEFAULT_STRING_DTYPE)
     elif type_id == plc.TypeId.EMPTY:
+        if column.size():
+            level.need_copy(NO_NULL_TYPE)
         # The dtypes that cuDF gives pa.nulls(), at the top level and inside nested columns.
         column = convert.all_null_strings(column.size(), level.location)
         dtype = leaf_dtype(level.hint, DEFAULT_STRING_DTYPE if level.is_top else np.dtype(object))
@@ -193,6 +238,8 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
         dtype = make_dtype(precision, -column.type().scale())
     else:
         if type_id in _DAYS:
+            if column.size():
+                level.need_copy(NO_DATES)
             column = convert.days_to_seconds(column, _DAYS[type_id], level.location)
             type_id = _DAYS[type_id]
         if type_id not in _NUMPY:
@@ -218,9 +265,14 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
         # cuDF also has categories whose order is None, which only the hint can say.
         is_none = isinstance(level.hint, dict) and level.hint.get("ordered", False) is None
         dtype = cudf.CategoricalDtype(categories, None if is_none else level.arrow_type.ordered)
-        return convert.cast_codes(codes, codes_dtype(dtype), level.location), dtype
+        stored = codes_dtype(dtype)
+        if column.size() and stored.itemsize != plc.types.size_of(codes.type()):
+            level.need_copy(CODES_WIDTH)
+        return convert.cast_codes(codes, stored, level.location), dtype
     if level.location.host and values.type().id() in _NESTED:
         raise _unsupported(level.path, f"a dictionary of {level.arrow_type.value_type}")
+    if column.size():
+        level.need_copy(NO_NESTED_CATEGORIES)
     values, dtype = _convert(values, replace(value_level, is_top=level.is_top))
     return convert.decode(codes, values, level.location), dtype
 

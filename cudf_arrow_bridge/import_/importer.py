@@ -44,12 +44,13 @@ class Importer:
     """
 
     def __init__(
-        self, stream: Any, mr: Any, to: str, *, copy: bool, validate: str, sanitize: bool
+        self, stream: Any, mr: Any, to: str, *, copy: bool | None, validate: str, sanitize: bool
     ) -> None:
         self.streams = ImportStreams.of(stream, to)
         if to == "cudf.pandas":
             check_active()
         self.mr = mr
+        self.copy = copy
         self._to = to
         self._are_ordered = self.streams.reader is None
         self._arguments = ImportArguments(
@@ -58,10 +59,10 @@ class Importer:
 
     @classmethod
     def of(
-        cls, stream: Any, mr: Any, to: str, copy: bool, validate: str, sanitize: bool
+        cls, stream: Any, mr: Any, to: str, copy: bool | None, validate: str, sanitize: bool
     ) -> Importer:
         """Return an importer with these arguments, of which most callers give the usual ones."""
-        is_usual = stream is None and mr is None and sanitize is True and copy is False
+        is_usual = stream is None and mr is None and sanitize is True and copy is None
         is_usual = is_usual and validate == "minimal" and type(to) is str
         # A per-thread default stream is resolved on each thread.
         if is_usual and CUDF_HANDLE != PER_THREAD_HANDLE:
@@ -98,7 +99,9 @@ class Importer:
         assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            result = assemble_on_stream(columns, num_rows, first_row, self.streams.computing)
+            result = assemble_on_stream(
+                columns, num_rows, first_row, self.streams.computing, self.copy
+            )
             if not self._are_ordered:
                 self.streams.import_after_compute()
             return as_proxy(result) if self._to == "cudf.pandas" else result
@@ -108,7 +111,7 @@ class Importer:
 
 @cache
 def _usual_importer(to: str) -> Importer:
-    return Importer(None, None, to, copy=False, validate="minimal", sanitize=True)
+    return Importer(None, None, to, copy=None, validate="minimal", sanitize=True)
 
 
 @cache

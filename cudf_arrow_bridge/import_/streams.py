@@ -39,6 +39,11 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
     num_rows = 0
     try:
         for capsule in stream.arrays:
+            if capsules and importer.copy is False:
+                raise ValueError(
+                    "a stream of several batches found, one expected with copy=False, as "
+                    "concatenating copies: import it with concat=False"
+                )
             num_rows += length_of(capsule)
             if num_rows > MAX_ROWS:
                 raise OverflowError(

@@ -110,9 +110,9 @@ def test_copies(door):
     assert door(array, copy=True).data().ptr != array.ctypes.data
     assert door(array, copy=False).data().ptr == array.ctypes.data
     assert rows(door(array[::-1])) == array[::-1].tolist()
-    with pytest.raises(ValueError, match="no copy is allowed"):
+    with pytest.raises(ValueError, match="none expected with copy=False"):
         door(array[::-1], copy=False)
-    with pytest.raises(ValueError, match="no copy is allowed"):
+    with pytest.raises(ValueError, match="none expected with copy=False"):
         door(array.reshape(5, 2), copy=False)
 
 
@@ -132,7 +132,7 @@ def test_misaligned_memory_is_copied():
     ids=["strided", "row-major", "float16", "misaligned"],
 )
 def test_a_refusal_to_copy_says_why(array, reason):
-    with pytest.raises(ValueError, match=f"since .*{reason}.*, and no copy is allowed"):
+    with pytest.raises(ValueError, match=f"since .*{reason}.*, none expected with copy=False"):
         bridge.from_dlpack(Producer(array), to="pylibcudf", copy=False)
 
 
@@ -322,7 +322,7 @@ def test_half_floats_are_widened(step):
     assert column.type().id() == plc.TypeId.FLOAT32
     assert rows(column) == array.tolist()
     assert producer.deleted == 1
-    with pytest.raises(ValueError, match="no copy is allowed"):
+    with pytest.raises(ValueError, match="none expected with copy=False"):
         bridge.from_dlpack(array, copy=False)
 
 

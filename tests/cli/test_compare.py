@@ -5,7 +5,6 @@ import pytest
 from cudf_arrow_bridge.cli.compare import (
     difference,
     same_type,
-    stored_inside,
     without_reader_losses,
 )
 
@@ -91,24 +90,6 @@ def test_types():
     plain = pa.dictionary(pa.int32(), pa.string())
     assert not same_type(plain, pa.dictionary(pa.int32(), pa.string(), ordered=True))
     assert not same_type(plain, pa.dictionary(pa.int8(), pa.string()))
-
-
-def test_memory_of_a_slice_is_inside_and_of_a_copy_is_not():
-    for array in (
-        pa.array([1, None, 3]),
-        pa.array(["a", None, "ccc"]),
-        pa.array([[1], None, [2, 3]]),
-        pa.array(["a", None, "a"]).dictionary_encode(),
-    ):
-        assert stored_inside(array.slice(1), array)
-        copy = pa.concat_arrays([array, array])
-        assert not stored_inside(copy, array)
-    indices = pa.array([0, 1], pa.int32())
-    one, other = (
-        pa.DictionaryArray.from_arrays(indices, pa.array(values))
-        for values in (["a", "b"], ["a", "b"])
-    )
-    assert not stored_inside(one, other), "the dictionary's memory counts"
 
 
 def test_what_cudfs_parquet_reader_drops():

@@ -360,7 +360,7 @@ def test_batches_cross_as_streams(tmp_path, capsys, small, rows):
     pq.write_table(small, tmp_path / "small.parquet")
     code, [whole] = documents(capsys, tmp_path / "small.parquet")
     assert code == 0
-    code, [file] = documents(capsys, "--batch-rows", rows, tmp_path / "small.parquet")
+    code, [file] = documents(capsys, "--max-rows", rows, tmp_path / "small.parquet")
     assert code == 0
     assert {c["result"] for c in file["columns"]} == {"match"}
     found, expected = columns_of(file), columns_of(whole)
@@ -381,13 +381,13 @@ def test_batches_go_through_the_streams(tmp_path, capsys, small, monkeypatch):
             return function(*args, **options)
 
         monkeypatch.setattr(cudf_arrow_bridge, name, noted)
-    documents(capsys, "--batch-rows", "2", tmp_path / "small.parquet")
+    documents(capsys, "--max-rows", "2", tmp_path / "small.parquet")
     assert ("to_arrow_device_stream", 2) in called
     assert ("from_arrow_device_stream", None) in called
 
 
 def test_the_sample_crosses_in_batches(capsys):
-    code, [file] = documents(capsys, "--batch-rows", "100", SAMPLE)
+    code, [file] = documents(capsys, "--max-rows", "100", SAMPLE)
     assert code == 0
     assert {c["result"] for c in file["columns"]} == {"match"}
 
@@ -398,7 +398,7 @@ def test_columns_that_cannot_cross_are_named_in_batches_too(tmp_path, capsys, st
         pa.ipc.new_file(sink, stuff.schema) as writer,
     ):
         writer.write_table(stuff)
-    code, [file] = documents(capsys, "--batch-rows", "1", tmp_path / "stuff.arrow")
+    code, [file] = documents(capsys, "--max-rows", "1", tmp_path / "stuff.arrow")
     assert code == 3
     assert {n: c["result"] for n, c in columns_of(file).items()} == {
         "before": "match",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cudf_arrow_bridge/copies.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
@@ -28,10 +29,10 @@ struct array_tree;
 
 /// Describes one buffer of an exported array. `size` is what Arrow reads, not what is allocated.
 struct buffer_info {
-  std::string_view name;  ///< "validity", "data", "offsets", "views" or "sizes"
-  void const* address;    ///< null where the buffer is absent
-  std::int64_t size;      ///< bytes
-  bool zero_copy;         ///< whether it is the memory of the exported column
+  std::string_view name;    ///< "validity", "data", "offsets", "views" or "sizes"
+  void const* address;      ///< null where the buffer is absent
+  std::int64_t size;        ///< bytes
+  std::string_view reason;  ///< why it is not the source's own memory; empty if it is
 };
 
 /**
@@ -77,6 +78,15 @@ struct export_options {
   /// Report managed memory as `ARROW_DEVICE_CUDA`, for consumers that do not know
   /// `ARROW_DEVICE_CUDA_MANAGED`.
   bool managed_as_cuda{false};
+  /// What is shared and what is copied. `always` copies what has been exported once more, on the
+  /// stream; of device memory, waits for the sizes of strings.
+  copy_policy copy{copy_policy::as_needed};
+  /// Keeps what `stream` and `mr` need alive as long as a copy of `always`, which does not keep the
+  /// owner of the source.
+  std::shared_ptr<void const> copy_owner{};
+  /// What of the columns was made for this export: buffers in it are described as copies. May be
+  /// null.
+  std::shared_ptr<std::vector<made_memory> const> made{};
 };
 
 /**
@@ -180,8 +190,9 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
  * @throws cudf::data_type_error if a column has a type that Arrow lacks
  * @throws std::invalid_argument if `input` is neither one column nor a table whose columns all have
  *   its number of rows, if a column lacks a child that its type needs, if buffers are in different
- *   kinds of memory or on different devices, if the schema was made for other columns, or if values
- *   or nulls contradict the requested schema
+ *   kinds of memory or on different devices, if the schema was made for other columns, if values
+ *   or nulls contradict the requested schema, or if columns cannot be shared though `options.copy`
+ *   is `never`
  * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
  *
  * @param input What to export; a table's number of rows is kept even if it has no columns

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/copies.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
@@ -31,9 +32,9 @@ enum class validation : std::int8_t {
 
 /// Options of `from_arrow_device_column` and `from_arrow_device_table`.
 struct import_options {
-  /// Copy all buffers to the current device (to host memory without a GPU) instead of adopting
-  /// them. Memory of another device is always copied.
-  bool copy{false};
+  /// What is adopted and what is copied. `always` copies all buffers to the current device (to host
+  /// memory without a GPU). Memory of another device is taken with `always` alone.
+  copy_policy copy{copy_policy::as_needed};
   /// How much is checked. Arrow's structs do not hold buffer sizes, so producers are always trusted
   /// to have allocated enough.
   validation validate{validation::minimal};
@@ -101,6 +102,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
   /// Keeps the producer's array alive. Once destroyed, the array is released after the work that
   /// was enqueued on the stream of the import by then.
   std::shared_ptr<void const> owner;
+  /// What `columns` have that could not be adopted, but for the rows that `sanitize` rewrites.
+  std::vector<made_memory> made;
 
   /// @return A view of all columns; valid while they and `owner` live
   [[nodiscard]] cudf::table_view view() const;
@@ -122,7 +125,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
  *
  * @throws cudf::data_type_error for a type that is not supported
  * @throws std::invalid_argument for structs that contradict each other or the specification, that
- *   are nested more than 64 levels deep, or that are more than 1 048 576 in all
+ *   are nested more than 64 levels deep, or that are more than 1 048 576 in all; for columns that
+ *   cannot be adopted, if `options.copy` is `never`
  * @throws std::overflow_error for more rows or offsets than `cudf::size_type` holds
  * @throws std::bad_alloc if memory runs out, also where a small array expands to many rows: views
  *   and run-end encoded arrays may repeat values, at each level

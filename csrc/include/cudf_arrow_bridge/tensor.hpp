@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/copies.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
@@ -40,9 +41,6 @@ struct tensor_view {
   std::vector<std::int64_t> shape{};    ///< elements along each dimension
   std::vector<std::int64_t> strides{};  ///< step along each dimension, in elements
 };
-
-/// Whether a conversion to or from a tensor may, or must, copy.
-enum class copy_policy : std::int8_t { if_needed, never, always };
 
 /**
  * @brief A tensor over the memory of an exported array, which it keeps alive.

@@ -3,6 +3,7 @@
 
 #include "arrays/node_list.hpp"
 #include "base/array_layout.hpp"
+#include "base/copy_reason.hpp"
 #include "base/tree_links.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
@@ -28,7 +29,7 @@ namespace cudf_arrow_bridge::detail {
 /// array of Arrow's null type.
 struct array_node : tree_links {
   array_layout layout;
-  std::array<bool, 3> converted;  ///< for each buffer, whether it was converted
+  std::array<copy_reason, 3> copied;  ///< for each buffer, why it is not the source's
   std::uint32_t num_view_buffers;
   std::int64_t length;
   std::int64_t null_count;
@@ -58,6 +59,7 @@ struct array_tree {
   std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
   std::vector<rmm::device_buffer> conversions;               ///< buffers made by the export
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns made by the export
+  std::shared_ptr<std::vector<made_memory> const> made;      ///< what was made before; may be null
   pooled_event ready;  ///< `sync_event` of the structs; none for CPU memory
   /// Whether `ready` was recorded on `cudaStreamPerThread`, on which the buffers are freed too.
   bool on_thread_stream{false};

@@ -44,7 +44,7 @@ class tree_copier {
     // no buffer either, so none is kept before them.
     node.offset = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
     node.length = size;
-    node.converted.fill(true);
+    node.copied.fill(copy_reason::asked);
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
     auto const first = start - node.offset;
     auto const count = size + node.offset;
@@ -204,11 +204,11 @@ class tree_copier {
 
 }  // namespace
 
-std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
-                                            std::size_t node,
-                                            memory_location const& target,
-                                            cuda::stream_ref stream,
-                                            rmm::device_async_resource_ref mr)
+std::shared_ptr<array_tree> copy_tree(array_tree const& source,
+                                      std::size_t node,
+                                      memory_location const& target,
+                                      cuda::stream_ref stream,
+                                      rmm::device_async_resource_ref mr)
 {
   auto tree        = std::make_shared<array_tree>();
   tree->location   = target;

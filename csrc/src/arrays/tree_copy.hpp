@@ -29,10 +29,10 @@ namespace cudf_arrow_bridge::detail {
  * @param stream Stream that copies are enqueued on; what it did so far comes first
  * @param mr Resource for the copies
  */
-std::shared_ptr<array_tree const> copy_tree(array_tree const& source,
-                                            std::size_t node,
-                                            memory_location const& target,
-                                            cuda::stream_ref stream,
-                                            rmm::device_async_resource_ref mr);
+std::shared_ptr<array_tree> copy_tree(array_tree const& source,
+                                      std::size_t node,
+                                      memory_location const& target,
+                                      cuda::stream_ref stream,
+                                      rmm::device_async_resource_ref mr);
 
 }  // namespace cudf_arrow_bridge::detail

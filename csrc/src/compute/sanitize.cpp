@@ -70,7 +70,16 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                    : device::push_nulls(parent, child, exec);
 }
 
+/// Refuses copies of one column, or lets them be made.
+struct copy_permit {
+  copy_log const& copies;
+  column_path const& path;
+
+  void need(copy_reason reason) const { copies.need(reason, path); }
+};
+
 std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> column,
+                                                copy_permit const& permit,
                                                 execution const& exec)
 {
   if (column->num_children() == 0) { return column; }
@@ -88,19 +97,22 @@ std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> co
   for (std::size_t i = 0; i < children.size(); ++i) {
     if (is_parent) {
       if (auto& mask = masks[i]; mask.has_value()) {
+        permit.need(copy_reason::nulls_of_structs);
         children[i] = with_mask(std::move(children[i]), std::move(*mask));
       }
     }
-    children[i] = push_struct_nulls(std::move(children[i]), exec);
+    children[i] = push_struct_nulls(std::move(children[i]), permit, exec);
   }
   return released.rebuild();
 }
 
 std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
+                                              copy_permit const& permit,
                                               execution const& exec)
 {
   if (!may_be_dirty(column->view())) { return column; }
   if (needs_emptying(column->view(), exec)) {
+    permit.need(copy_reason::null_rows);
     // The copy is sanitized at all levels.
     auto result = empty_nulls(column->view(), exec);
     // The null count of the top level excludes rows before the first imported one.
@@ -108,7 +120,9 @@ std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> colu
     return result;
   }
   auto released = released_column{std::move(column)};
-  for (auto& child : released.parts.children) { child = empty_null_rows(std::move(child), exec); }
+  for (auto& child : released.parts.children) {
+    child = empty_null_rows(std::move(child), permit, exec);
+  }
   return released.rebuild();
 }
 
@@ -124,10 +138,14 @@ bool needs_emptying(cudf::column_view const& column, execution const& exec)
 std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
 { return exec.host ? host::empty_nulls(column, exec) : device::empty_nulls(column, exec); }
 
-std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, execution const& exec)
+std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
+                                       copy_log const& copies,
+                                       column_path const& path,
+                                       execution const& exec)
 {
   if (!may_be_dirty(column->view())) { return column; }
-  return empty_null_rows(push_struct_nulls(std::move(column), exec), exec);
+  auto const permit = copy_permit{copies, path};
+  return empty_null_rows(push_struct_nulls(std::move(column), permit, exec), permit, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail

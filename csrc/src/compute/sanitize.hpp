@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/copy_log.hpp"
 #include "compute/buffers.hpp"
 
 #include <cudf/column/column.hpp>
@@ -24,10 +25,17 @@ namespace cudf_arrow_bridge::detail {
  *
  * Lists of null columns are left as they are on device memory: libcudf cannot gather them.
  *
+ * @throws copy_refused if a row needs it and copies are forbidden
+ *
  * @param column The whole storage of an imported column, also rows before the first imported one
+ * @param copies Says whether copies are forbidden; what is made is not noted
+ * @param path Names the column in errors
  * @param exec Where the column is, and where copies go
  */
-std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column, execution const& exec);
+std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
+                                       copy_log const& copies,
+                                       column_path const& path,
+                                       execution const& exec);
 
 /// Whether a string or list column has null rows that are not empty, so that `sanitize` copies it.
 bool needs_emptying(cudf::column_view const& column, execution const& exec);

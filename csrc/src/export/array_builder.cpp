@@ -42,18 +42,20 @@ column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& 
 
 inline array_validity array_builder::validity_of(cudf::column_view const& column,
                                                  column_rows const& rows,
-                                                 bool compact)
+                                                 bool compact,
+                                                 column_path const& path)
 {
   auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
   if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
-    return {nullptr, false, 0, 0, rows.begin};
+    return {nullptr, copy_reason::none, 0, 0, rows.begin};
   }
   auto const bit_offset = rows.begin % 8;
   if (bit_offset != 0 && compact) {
+    copies_.need(copy_reason::mask_position, path);
     auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, exec_));
-    return {copy, true, rows.null_count, 0, rows.begin};
+    return {copy, copy_reason::mask_position, rows.null_count, 0, rows.begin};
   }
-  return {mask + rows.begin / 8, false, rows.null_count, bit_offset, rows.begin - bit_offset};
+  return {mask + rows.begin / 8, in_copy_, rows.null_count, bit_offset, rows.begin - bit_offset};
 }
 
 inline bool array_builder::share_values(array_node& node,
@@ -63,11 +65,13 @@ inline bool array_builder::share_values(array_node& node,
 {
   auto const bits = target == nullptr ? shared_bits(column.type().id()) : target->step.shared_bits;
   if (bits == 0 || (target != nullptr && column.type() != target->step.column)) { return false; }
-  auto const validity = validity_of(column, rows, options_.compact);
+  // Where no mask may be copied, `fill` knows the path for the error.
+  if (copies_.are_forbidden()) { return false; }
+  auto const validity = validity_of(column, rows, options_.compact, column_path{});
   // Set in one assignment for speed: most columns take this path.
   node = {{},
           array_layout::fixed,
-          {validity.made || in_converted_, in_converted_, in_converted_},
+          {validity.copied, in_copy_, in_copy_},
           0,
           rows.size,
           validity.null_count,
@@ -92,7 +96,10 @@ inline void array_builder::fill_field(std::size_t index,
 void array_builder::add_column(cudf::column_view const& column)
 {
   auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
-  fill(tree_.add_nodes(1), column, own_rows(column), target, column_path{});
+  auto const top     = column_path{};
+  auto const path    = target == nullptr ? top : column_path{top, target->schema->name};
+  copies_.collect([&] { fill(tree_.add_nodes(1), column, own_rows(column), target, path); });
+  copies_.check();
 }
 
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
@@ -114,8 +121,11 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
   auto const top                               = column_path{};
   for (std::size_t i = 0; i < columns.size(); ++i) {
     auto const& column = columns[i];
-    fill_field(root.first_child + i, column, own_rows(column), level_below(target, i), top, i);
+    copies_.collect([&] {
+      fill_field(root.first_child + i, column, own_rows(column), level_below(target, i), top, i);
+    });
   }
+  copies_.check();
 }
 
 void array_builder::fill(std::size_t index,
@@ -143,8 +153,14 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
 {
   auto const& [column, rows, step, target, path] = level;
 
-  auto made = std::unique_ptr<cudf::column>{};
+  auto made       = std::unique_ptr<cudf::column>{};
+  auto reason     = in_copy_;
+  auto const need = [&](copy_reason why) {
+    reason = why;
+    if (rows.size > 0) { copies_.need(why, path); }
+  };
   if (step.decode) {
+    need(copy_reason::decoded);
     made = decode_dictionary(view_of(column, rows, exec_), path, exec_);
     if (made->type() != step.values) {
       fail_invalid(path, "a dictionary of another type found than the schema was made for");
@@ -156,20 +172,22 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
     check_values(rows_to_check(decoded, checked, exec_).view, step, path, exec_);
   }
   if (step.cast.id() == cudf::type_id::DICTIONARY32) {
+    need(copy_reason::encoded);
     made = encode_dictionary(made ? made->view() : view_of(column, rows, exec_), exec_);
   } else if (step.cast.id() != cudf::type_id::EMPTY) {
+    need(copy_reason::cast);
     made = cast_column(made ? made->view() : view_of(column, rows, exec_), step.cast, exec_);
   }
-  auto const outer_converted = std::exchange(in_converted_, in_converted_ || made != nullptr);
-  auto const source          = made ? made->view() : column;
-  auto source_rows           = made ? rows_of_converted(rows, source) : rows;
+  auto const outer  = std::exchange(in_copy_, reason);
+  auto const source = made ? made->view() : column;
+  auto source_rows  = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.forbids_nulls()) {
     if (has_own_nulls(source, source_rows, exec_)) { fail_of_nulls(step.nulls, path); }
     source_rows.null_count = 0;
   }
   fill_rows(index, {source, source_rows, step, target, path});
-  in_converted_ = outer_converted;
+  in_copy_ = outer;
 }
 
 void array_builder::fill_rows(std::size_t index, export_level const& level)
@@ -179,7 +197,7 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
   auto& node = tree_.nodes[index] = {};
   node.layout                     = step.layout;
   node.length                     = rows.size;
-  node.converted.fill(in_converted_);
+  node.copied.fill(in_copy_);
   if (node.layout == array_layout::null) {
     node.null_count = rows.size;
     return;
@@ -188,9 +206,9 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
   // would include, may have another length.
   auto const fixed_lists =
     node.layout == array_layout::fixed && column.type().id() == cudf::type_id::LIST;
-  auto const validity = validity_of(column, rows, options_.compact || fixed_lists);
+  auto const validity = validity_of(column, rows, options_.compact || fixed_lists, path);
   node.buffers[0]     = validity.mask;
-  node.converted[0]   = validity.made || in_converted_;
+  node.copied[0]      = validity.copied;
   node.null_count     = validity.null_count;
   node.offset         = validity.offset;
   switch (node.layout) {
@@ -212,10 +230,13 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
 void const* array_builder::keep(rmm::device_buffer&& buffer)
 { return tree_.conversions.emplace_back(std::move(buffer)).data(); }
 
-void array_builder::set_converted(array_node& node, std::size_t slot, rmm::device_buffer&& buffer)
+void array_builder::set_copied(array_node& node,
+                               std::size_t slot,
+                               copy_reason reason,
+                               rmm::device_buffer&& buffer)
 {
-  node.buffers[slot]   = keep(std::move(buffer));
-  node.converted[slot] = true;
+  node.buffers[slot] = keep(std::move(buffer));
+  node.copied[slot]  = reason;
 }
 
 void array_builder::fill_list(array_node& node, export_level const& level, std::int64_t begin)

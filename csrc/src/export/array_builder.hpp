@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays/array_tree.hpp"
+#include "base/copy_log.hpp"
 #include "base/errors.hpp"
 #include "compute/buffers.hpp"
 #include "export/column_rows.hpp"
@@ -29,7 +30,7 @@ struct export_level {
 /// Validity buffer of an array, and the array offset that follows from it.
 struct array_validity {
   void const* mask;         ///< null: no row is null
-  bool made;                ///< whether the mask is a copy
+  copy_reason copied;       ///< why the mask is a copy, if it is
   std::int64_t null_count;  ///< -1: unknown
   std::int64_t offset;      ///< of the array: bits before the first row in the mask's first byte
   std::int64_t begin;       ///< row of the column at which the array's other buffers begin
@@ -58,7 +59,8 @@ class array_builder {
       schema_{options.schema.is_empty() ? nullptr : &schema_access::tree_of(options.schema)},
       options_{options},
       exec_{exec},
-      shared_bits_{shared_bits_of_types()}
+      shared_bits_{shared_bits_of_types()},
+      copies_{options.copy}
   {
   }
 
@@ -100,7 +102,8 @@ class array_builder {
 
   array_validity validity_of(cudf::column_view const& column,
                              column_rows const& rows,
-                             bool compact);
+                             bool compact,
+                             column_path const& path);
   void fill_values(array_node& node, export_level const& level, std::int64_t begin);
   std::int64_t fill_offsets(array_node& node,
                             cudf::column_view const* offsets,
@@ -138,14 +141,18 @@ class array_builder {
 
   /// Moves a buffer to the tree. @return Its address
   void const* keep(rmm::device_buffer&& buffer);
-  void set_converted(array_node& node, std::size_t slot, rmm::device_buffer&& buffer);
+  void set_copied(array_node& node,
+                  std::size_t slot,
+                  copy_reason reason,
+                  rmm::device_buffer&& buffer);
 
   array_tree& tree_;
   schema_tree const* schema_;
   export_options const& options_;
   execution const& exec_;
   std::span<std::int64_t const> shared_bits_;
-  bool in_converted_{false};  ///< whether the current level belongs to a converted column
+  copy_log copies_;
+  copy_reason in_copy_{};  ///< why the current level belongs to a column that was made, if it does
 };
 
 }  // namespace cudf_arrow_bridge::detail

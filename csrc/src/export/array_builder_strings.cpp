@@ -110,7 +110,7 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   auto const width = offset_width(node.layout);
   if (size == 0) {
     // 8 bytes serve for either width: a column without an offsets child does not tell it.
-    set_converted(node, 1, zeros(8, exec_));
+    set_copied(node, 1, copy_reason::no_rows, zeros(8, exec_));
     return 0;
   }
   check_offsets(offsets, begin + size, path);
@@ -119,14 +119,16 @@ std::int64_t array_builder::fill_offsets(array_node& node,
     node.buffers[1] = first;
     return 0;
   }
+  copies_.need(copy_reason::offset_width, path);
   if (width == 8) {
-    set_converted(node,
-                  1,
-                  cast_values(first,
-                              static_cast<cudf::size_type>(size + 1),
-                              cudf::type_id::INT32,
-                              cudf::type_id::INT64,
-                              exec_));
+    set_copied(node,
+               1,
+               copy_reason::offset_width,
+               cast_values(first,
+                           static_cast<cudf::size_type>(size + 1),
+                           cudf::type_id::INT32,
+                           cudf::type_id::INT64,
+                           exec_));
     return 0;
   }
   auto const ends = read_ends(first, size, 8, exec_);
@@ -134,9 +136,10 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   if (ends.last - base > max_bytes) {
     fail_too_large(ends.last - base, "ask for large_string", path);
   }
-  set_converted(
+  set_copied(
     node,
     1,
+    copy_reason::offset_width,
     rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, exec_));
   return base;
 }
@@ -169,7 +172,8 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
                node.buffers[0],
                static_cast<cudf::size_type>(size)};
   }
-  set_converted(node, 1, make_views(strings, exec_));
+  if (size > 0) { copies_.need(copy_reason::views, level.path); }
+  set_copied(node, 1, copy_reason::views, make_views(strings, exec_));
   node.buffers[2] = bytes.head;
   tree_.add_view_buffers(node, node.buffers.size() + 1);
   std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);
@@ -194,7 +198,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   // need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
   if (step.forbids_nulls()) { used.null_count = -1; }
   if (used.size == 0) {
-    set_converted(node, 1, zeros(rows.size * width, exec_));
+    set_copied(node, 1, copy_reason::no_rows, zeros(rows.size * width, exec_));
     return;
   }
   auto checked = checked_rows{std::nullopt, view_of(column, used, exec_)};
@@ -215,11 +219,12 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
       return;
     }
   }
+  copies_.need(copy_reason::lengths, path);
   auto padded = pad_lists(view, size, exec_);
   if (used.size < rows.size) {
     padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, exec_);
   }
-  set_converted(node, 1, std::move(padded));
+  set_copied(node, 1, copy_reason::lengths, std::move(padded));
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -10,7 +10,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <stdexcept>
+#include <string_view>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -34,6 +37,18 @@ std::int64_t string_bytes(array_node const& node, memory_location const& locatio
                              offset_width(node.layout),
                              location.device_type == ARROW_DEVICE_CPU,
                              cuda::stream_ref{cudaStream_t{}});
+}
+
+/// Why memory was made before the export; empty if it was not.
+std::string_view reason_of(void const* address, std::vector<made_memory> const* made)
+{
+  if (made == nullptr || address == nullptr) { return {}; }
+  auto const* byte  = static_cast<std::byte const*>(address);
+  auto const holder = std::find_if(made->begin(), made->end(), [byte](auto const& memory) {
+    auto const* first = static_cast<std::byte const*>(memory.address);
+    return byte >= first && byte < first + memory.size;
+  });
+  return holder == made->end() ? std::string_view{} : holder->reason;
 }
 
 }  // namespace
@@ -105,8 +120,11 @@ std::vector<buffer_info> device_array::buffers() const
   auto result      = std::vector<buffer_info>{};
   auto const add   = [&](std::string_view name, std::int64_t size) {
     auto const i        = result.size();
-    auto const* address = node.buffers[i];
-    result.push_back({name, address, address == nullptr ? 0 : size, !node.converted[i]});
+    auto const* address = node.first_buffer()[i];
+    auto const reason   = node.copied[i] == detail::copy_reason::none
+                            ? reason_of(address, tree_->made.get())
+                            : detail::text_of(node.copied[i]);
+    result.push_back({name, address, address == nullptr ? 0 : size, reason});
   };
   if (node.layout == array_layout::null) { return result; }
   add("validity", bytes_for_bits(rows));
@@ -124,7 +142,8 @@ std::vector<buffer_info> device_array::buffers() const
       add("views", rows * 16);
       // Exports make views of host memory alone, into one buffer, whose size is their last.
       add("data", *static_cast<std::int64_t const*>(node.view_buffers[3]));
-      result.push_back({"sizes", node.view_buffers[3], sizeof(std::int64_t), false});
+      result.push_back(
+        {"sizes", node.view_buffers[3], sizeof(std::int64_t), detail::text_of(node.copied[1])});
       break;
     default: break;
   }

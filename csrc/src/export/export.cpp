@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "arrays/foreign_array.hpp"
+#include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "cuda/location/allocation.hpp"
 #include "cuda/location/device_guard.hpp"
@@ -62,19 +64,47 @@ bool shares_pageable_memory()
   return false;
 }
 
-/// Device type to report: CUDA if a converted buffer is plain device memory; CUDA kernels can also
-/// read pinned and managed sources.
+/// Device type to report: CUDA if a buffer that was made is plain device memory; CUDA kernels can
+/// also read pinned and managed sources.
 memory_location location_of_all(array_tree const& tree)
 {
   for (std::size_t index = 0; index < tree.nodes.size(); ++index) {
     auto const& node = tree.nodes[index];
-    for (std::size_t i = 0; i < node.converted.size(); ++i) {
-      if (!node.converted[i] || node.buffers[i] == nullptr) { continue; }
+    for (std::size_t i = 0; i < node.copied.size(); ++i) {
+      if (node.copied[i] == copy_reason::none || node.buffers[i] == nullptr) { continue; }
       auto const made = locate(node.buffers[i]);
       if (made.device_type == ARROW_DEVICE_CUDA) { return made; }
     }
   }
   return tree.location;
+}
+
+/// Records the event of an export, after all that it enqueued itself.
+void record_end(array_tree& tree, cuda::stream_ref stream)
+{
+  tree.ready = pooled_event::acquire();
+  RMM_CUDA_TRY(tree.ready.record(stream));
+  tree.on_thread_stream = stream.get() == cudaStreamPerThread;
+}
+
+/// Copies all that was exported. The copy keeps `owner`, and not the source.
+std::shared_ptr<array_tree> copy_of(std::shared_ptr<array_tree const> source,
+                                    std::shared_ptr<void const> owner,
+                                    execution const& exec)
+{
+  auto target = memory_location{};
+  if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
+  // Copies may still be reading the source when this returns.
+  auto structs     = array_tree::to_arrow(source, 0);
+  auto const share = foreign_share{new foreign_array{structs.get(), exec.host}, exec.stream};
+  auto copy        = copy_tree(*source, 0, target, exec.stream, exec.mr);
+  copy->owner      = std::move(owner);
+  if (exec.host) { return copy; }
+  for (auto const& buffer : copy->conversions) {
+    if (buffer.size() > 0) { copy->location = locate(buffer.data()); }
+  }
+  record_end(*copy, exec.stream);
+  return copy;
 }
 
 device_array build_tree(export_input const& input,
@@ -85,6 +115,7 @@ device_array build_tree(export_input const& input,
 {
   auto tree        = std::make_shared<array_tree>();
   tree->owner      = std::move(owner);
+  tree->made       = options.made;
   tree->location   = location_of(input.columns);
   auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
   auto const place = host ? resource_of_host(mr) : resource_on_device(tree->location, mr);
@@ -101,14 +132,12 @@ device_array build_tree(export_input const& input,
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
     tree->location = location_of_all(*tree);
   }
+  if (!host) { record_end(*tree, stream); }
+  if (options.copy == copy_policy::always) {
+    tree = copy_of(std::move(tree), options.copy_owner, exec);
+  }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
-  }
-  if (!host) {
-    // After all that the export itself enqueued.
-    tree->ready = pooled_event::acquire();
-    RMM_CUDA_TRY(tree->ready.record(stream));
-    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
   }
   return array_tree::handle(std::move(tree));
 }

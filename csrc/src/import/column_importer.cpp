@@ -115,13 +115,17 @@ mask_buffer import_mask(column_importer const& importer,
                         import_facts const& facts)
 {
   auto const* known = facts.find(level.types, level.rows);
-  if (known != nullptr && known->mask) { return {std::move(*known->mask), known->null_count}; }
+  if (known != nullptr && known->mask) {
+    auto const take = [&] { return std::move(*known->mask); };
+    return {importer.make(copy_reason::nulls_of_structs, level.path, take), known->null_count};
+  }
   auto const& exec  = importer.exec();
   auto const source = find_mask(level, facts, exec);
   if (source.null_count == 0) { return {importer.no_buffer(), 0}; }
+  auto const copy = [&] { return copy_bits(source.bits, exec); };
   return {source.is_on_word() && can_read_mask(source)
             ? importer.take(source.first(), bytes_for_bits(source.bits.size))
-            : copy_bits(source.bits, exec),
+            : importer.make(copy_reason::mask_position, level.path, copy),
           source.null_count};
 }
 
@@ -251,8 +255,12 @@ rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) 
 
 rmm::device_buffer column_importer::take_aligned(void const* memory,
                                                  std::int64_t size,
-                                                 std::int64_t width) const
-{ return is_aligned(memory, width, exec_) ? take(memory, size) : copy_bytes(memory, size, exec_); }
+                                                 std::int64_t width,
+                                                 column_path const& path) const
+{
+  if (is_aligned(memory, width, exec_)) { return take(memory, size); }
+  return make(copy_reason::alignment, path, [&] { return copy_bytes(memory, size, exec_); });
+}
 
 std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
                                                            std::int64_t size,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays/foreign_array.hpp"
+#include "base/copy_log.hpp"
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
@@ -76,9 +77,13 @@ class column_importer {
    * @param share Share of the producer's struct; each adopted buffer takes one of its own
    * @param exec Where the array's buffers are, and where converted ones go
    * @param facts Known facts; those missing are read, with a wait for device memory
+   * @param copies Refuses or notes what is made instead of adopted
    */
-  column_importer(foreign_share const& share, execution const& exec, import_facts const& facts)
-    : share_{share}, exec_{exec}, facts_{facts}
+  column_importer(foreign_share const& share,
+                  execution const& exec,
+                  import_facts const& facts,
+                  copy_log& copies)
+    : share_{share}, exec_{exec}, facts_{facts}, copies_{copies}
   {
   }
 
@@ -99,7 +104,37 @@ class column_importer {
   /// Adopts memory of elements of `width` bytes, or copies it if it is misaligned for them.
   [[nodiscard]] rmm::device_buffer take_aligned(void const* memory,
                                                 std::int64_t size,
-                                                std::int64_t width) const;
+                                                std::int64_t width,
+                                                column_path const& path) const;
+
+  /**
+   * @brief Makes what cannot be adopted: a buffer, or a column with all its buffers.
+   *
+   * @throws copy_refused if copies are forbidden; nothing is made then
+   *
+   * @param reason Why it cannot be adopted
+   * @param path Column that errors name
+   * @param make Returns it
+   */
+  template <typename Make>
+  [[nodiscard]] auto make(copy_reason reason, column_path const& path, Make make) const
+  {
+    copies_.need(reason, path);
+    auto result = make();
+    note(result, reason);
+    return result;
+  }
+
+  /// Calls `copy_log::need`, before a conversion that makes more than one thing.
+  void need_copy(copy_reason reason, column_path const& path) const { copies_.need(reason, path); }
+
+  /// Notes what was made after `need_copy`.
+  void note(rmm::device_buffer const& made, copy_reason reason) const
+  { copies_.note(made.data(), made.size(), reason); }
+
+  /// @copydoc note(rmm::device_buffer const&,copy_reason)
+  void note(std::unique_ptr<cudf::column> const& made, copy_reason reason) const
+  { copies_.note(made->view(), reason); }
 
   /// Makes a fixed-width column without nulls from a buffer.
   [[nodiscard]] std::unique_ptr<cudf::column> flat_column(cudf::type_id type,
@@ -110,6 +145,7 @@ class column_importer {
   foreign_share const& share_;
   execution const& exec_;
   import_facts const& facts_;
+  copy_log& copies_;
 };
 
 /**

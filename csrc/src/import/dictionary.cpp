@@ -30,14 +30,17 @@ std::unique_ptr<cudf::column> indices(column_importer const& importer, import_le
   auto const size   = level.rows.storage_size();
   auto const same_width =
     cudf::size_of(cudf::data_type{stored}) == cudf::size_of(cudf::data_type{wanted});
-  if (same_width) {
+  if (same_width || size == 0) {
     return importer.flat_column(wanted, size, import_values(importer, level).data);
   }
   auto const width = level.type().element_bits / 8;
   auto const* first =
     static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
+  auto const cast = [&] {
+    return cast_values(first, level.rows.num_rows(), stored, wanted, importer.exec());
+  };
   return importer.flat_column(
-    wanted, size, cast_values(first, level.rows.num_rows(), stored, wanted, importer.exec()));
+    wanted, size, importer.make(copy_reason::index_width, level.path, cast));
 }
 
 /// The keys of a dictionary. Keys that are dictionaries themselves are decoded, as libcudf does not
@@ -48,9 +51,11 @@ std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
   auto const& values = *level.array.dictionary;
   auto keys          = importer.column(
     {level.types.children[0], values, {values.offset, values.length, 0}, level.path});
-  return keys->type().id() == type_id::DICTIONARY32
-           ? decode_dictionary(keys->view(), level.path, importer.exec())
-           : std::move(keys);
+  if (keys->type().id() != type_id::DICTIONARY32) { return keys; }
+  if (keys->size() == 0) { return decode_dictionary(keys->view(), level.path, importer.exec()); }
+  return importer.make(copy_reason::nested_dictionary, level.path, [&] {
+    return decode_dictionary(keys->view(), level.path, importer.exec());
+  });
 }
 
 }  // namespace
@@ -75,11 +80,18 @@ column_parts import_dictionary(column_importer const& importer,
     // no keys and all rows are null; the indices of null rows are not read.
     keys = importer.column({level.types.children[0], *level.array.dictionary, {}, level.path});
     auto const rows = level.rows.num_rows();
-    result.mask     = mask_buffer{no_valid_bits(rows, importer.exec()), rows};
+    auto const make = [&] { return no_valid_bits(rows, importer.exec()); };
+    result.mask     = mask_buffer{importer.make(copy_reason::null_values, level.path, make), rows};
   } else if (keys->null_count() > 0) {
-    auto made   = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.exec());
-    codes       = std::move(made.indices);
-    keys        = std::move(made.keys);
+    if (codes->size() > 0 || keys->null_count() < keys->size()) {
+      importer.need_copy(copy_reason::null_values, level.path);
+    }
+    auto made = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.exec());
+    codes     = std::move(made.indices);
+    keys      = std::move(made.keys);
+    importer.note(codes, copy_reason::null_values);
+    importer.note(keys, copy_reason::null_values);
+    importer.note(made.mask, copy_reason::null_values);
     result.mask = mask_buffer{std::move(made.mask), made.null_count};
   }
   result.children.push_back(std::move(codes));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/copy_log.hpp"
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,7 +82,8 @@ planned_column plan_column(detail::parsed_tree const& types,
 /// Source of an import and the facts known of it. Not movable, as references to it are kept.
 struct import_plan {
   import_plan(detail::parsed_tree const& types, import_call const& call)
-    : source{detail::open_source(types, call.array, call.options, call.path, call.stream, call.mr)}
+    : source{detail::open_source(types, call.array, call.options, call.path, call.stream, call.mr)},
+      copies{call.options.copy}
   {
   }
 
@@ -90,20 +93,21 @@ struct import_plan {
 
   detail::source_array source;
   detail::import_facts facts;  ///< of device memory; host memory is read when needed
+  detail::copy_log copies;     ///< of all columns
 };
 
 imported_column make_column(planned_column const& planned,
-                            import_plan const& plan,
+                            import_plan& plan,
                             import_options const& options)
 {
   auto const& [types, array, path, rows] = planned;
   auto const& source                     = plan.source;
-  auto const importer = detail::column_importer{source.share, source.exec, plan.facts};
+  auto const importer = detail::column_importer{source.share, source.exec, plan.facts, plan.copies};
   auto result         = imported_column{importer.column(planned.level()),
                                         static_cast<cudf::size_type>(rows.leading),
                                         static_cast<cudf::size_type>(rows.size)};
   if (options.sanitize && !detail::is_clean(types, array, rows, plan.facts)) {
-    result.storage = detail::sanitize(std::move(result.storage), source.exec);
+    result.storage = detail::sanitize(std::move(result.storage), plan.copies, path, source.exec);
   }
   return result;
 }
@@ -123,23 +127,40 @@ planned_column plan_array(detail::parsed_tree const& types,
   return planned;
 }
 
-/// Makes a column from a validated array.
-imported_column make_array(detail::parsed_tree const& types, import_call const& call)
+/// Uploads columns that were made in host memory.
+void upload(std::span<std::unique_ptr<cudf::column>*> storages,
+            import_plan& plan,
+            import_call const& call)
+{
+  detail::upload_columns(storages, call.stream, call.mr);
+  for (auto const* storage : storages) {
+    plan.copies.note((*storage)->view(), detail::copy_reason::upload);
+  }
+}
+
+/// Makes a column from a validated array. `made` gets what could not be adopted.
+imported_column make_array(detail::parsed_tree const& types,
+                           import_call const& call,
+                           std::vector<made_memory>& made)
 {
   auto plan          = import_plan{types, call};
   auto const planned = plan_array(types, plan, call);
-  auto result        = make_column(planned, plan, call.options);
+  auto result        = imported_column{};
+  plan.copies.collect([&] { result = make_column(planned, plan, call.options); });
+  plan.copies.check();
   if (plan.source.to_upload) {
     auto* storage = &result.storage;
-    detail::upload_columns({&storage, 1}, call.stream, call.mr);
+    upload({&storage, 1}, plan, call);
   }
+  made = plan.copies.take_made();
   return result;
 }
 
 imported_column import_column(detail::parsed_tree const& types, import_call const& call)
 {
   validate(types, call);
-  return make_array(types, call);
+  auto made = std::vector<made_memory>{};
+  return make_array(types, call, made);
 }
 
 void check_is_struct(detail::parsed_tree const& types, column_path const& path)
@@ -197,8 +218,10 @@ void find_facts_of_fields(detail::parsed_tree const& types,
   check_no_null_rows(plan.facts.find(types)->null_count, call.path);
 }
 
-/// Makes a table from a validated array.
-imported_table make_table(detail::parsed_tree const& types, import_call const& call)
+/// Makes a table from a validated array. `made` gets what could not be adopted.
+imported_table make_table(detail::parsed_tree const& types,
+                          import_call const& call,
+                          std::vector<made_memory>& made)
 {
   check_is_struct(types, call.path);
   check_host_rows(*call.array, call.path, call.stream);
@@ -208,26 +231,32 @@ imported_table make_table(detail::parsed_tree const& types, import_call const& c
   result.num_rows = static_cast<cudf::size_type>(plan.source.root.length);
   result.columns.reserve(types.children.size());
   for (std::size_t i = 0; i < types.children.size(); ++i) {
-    result.columns.push_back(make_column(plan_field(types, i, plan, call), plan, call.options));
+    plan.copies.collect([&] {
+      result.columns.push_back(make_column(plan_field(types, i, plan, call), plan, call.options));
+    });
   }
+  plan.copies.check();
   if (plan.source.to_upload) {
     auto storages = std::vector<std::unique_ptr<cudf::column>*>{};
     for (auto& column : result.columns) { storages.push_back(&column.storage); }
-    detail::upload_columns(storages, call.stream, call.mr);
+    upload(storages, plan, call);
   }
+  made = plan.copies.take_made();
   return result;
 }
 
 imported_table import_table(detail::parsed_tree const& types, import_call const& call)
 {
   validate(types, call);
-  return make_table(types, call);
+  auto made = std::vector<made_memory>{};
+  return make_table(types, call, made);
 }
 
 /// Wraps an uploaded table, which owns its columns and borrows nothing.
-borrowed_table as_borrowed(imported_table&& table)
+borrowed_table as_borrowed(imported_table&& table, std::vector<made_memory>&& made)
 {
   auto result     = borrowed_table{};
+  result.made     = std::move(made);
   result.num_rows = table.num_rows;
   for (auto& column : table.columns) { result.columns.emplace_back().imported = std::move(column); }
   return result;
@@ -244,7 +273,7 @@ borrowed_table start_borrowing(detail::source_array const& source)
 
 /// Adds a column to a table: borrowed if it can be, else made.
 void add_borrowed(planned_column const& planned,
-                  import_plan const& plan,
+                  import_plan& plan,
                   import_call const& call,
                   borrowed_table& table)
 {
@@ -257,13 +286,24 @@ void add_borrowed(planned_column const& planned,
   }
 }
 
+/// Ends an import: throws if a column was refused.
+void finish(import_plan& plan, borrowed_table& table)
+{
+  plan.copies.check();
+  table.made = plan.copies.take_made();
+}
+
 bool must_be_uploaded(import_call const& call)
 { return call.array->device_type == ARROW_DEVICE_CPU && has_gpu(); }
 
 borrowed_table borrow_table(detail::parsed_tree const& types, import_call const& call)
 {
   validate(types, call);
-  if (must_be_uploaded(call)) { return as_borrowed(make_table(types, call)); }
+  if (must_be_uploaded(call)) {
+    auto made  = std::vector<made_memory>{};
+    auto table = make_table(types, call, made);
+    return as_borrowed(std::move(table), std::move(made));
+  }
   check_is_struct(types, call.path);
   check_host_rows(*call.array, call.path, call.stream);
   auto plan = import_plan{types, call};
@@ -271,8 +311,10 @@ borrowed_table borrow_table(detail::parsed_tree const& types, import_call const&
   auto result = start_borrowing(plan.source);
   result.columns.reserve(types.children.size());
   for (std::size_t i = 0; i < types.children.size(); ++i) {
-    add_borrowed(plan_field(types, i, plan, call), plan, call, result);
+    plan.copies.collect(
+      [&] { add_borrowed(plan_field(types, i, plan, call), plan, call, result); });
   }
+  finish(plan, result);
   return result;
 }
 
@@ -282,13 +324,15 @@ borrowed_table borrow_column(detail::parsed_tree const& types, import_call const
   if (must_be_uploaded(call)) {
     auto uploaded     = imported_table{};
     uploaded.num_rows = static_cast<cudf::size_type>(call.array->array.length);
-    uploaded.columns.push_back(make_array(types, call));
-    return as_borrowed(std::move(uploaded));
+    auto made         = std::vector<made_memory>{};
+    uploaded.columns.push_back(make_array(types, call, made));
+    return as_borrowed(std::move(uploaded), std::move(made));
   }
   auto plan          = import_plan{types, call};
   auto const planned = plan_array(types, plan, call);
   auto result        = start_borrowing(plan.source);
-  add_borrowed(planned, plan, call, result);
+  plan.copies.collect([&] { add_borrowed(planned, plan, call, result); });
+  finish(plan, result);
   return result;
 }
 

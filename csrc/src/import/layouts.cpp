@@ -46,15 +46,21 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
     return importer.column({level.types.children[1], values, {values.offset, size, 0}, path});
   };
   if (level.rows.storage_size() == 0) { return column(0); }
-  auto const width = level.types.children[0].type.element_bits / 8;
-  return repeat_runs(column(ends.length)->view(),
-                     {static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
-                      width,
-                      ends.length,
-                      level.rows.storage_begin(),
-                      level.rows.num_rows()},
-                     level.path,
-                     importer.exec());
+  auto const width  = level.types.children[0].type.element_bits / 8;
+  auto const repeat = [&] {
+    return repeat_runs(column(ends.length)->view(),
+                       {static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
+                        width,
+                        ends.length,
+                        level.rows.storage_begin(),
+                        level.rows.num_rows()},
+                       level.path,
+                       importer.exec());
+  };
+  // Nulls have no buffers.
+  return level.types.children[1].type.layout == array_layout::null
+           ? repeat()
+           : importer.make(copy_reason::runs, level.path, repeat);
 }
 
 }  // namespace
@@ -65,18 +71,26 @@ column_parts import_values(column_importer const& importer, import_level const& 
   auto const& exec  = importer.exec();
   auto const type   = level.type().column;
   auto const* bytes = static_cast<std::byte const*>(level.array.buffers[1]);
-  if (type.id() == cudf::type_id::BOOL8) {
-    return {unpack_bools({bytes, rows.storage_begin(), rows.storage_size()}, exec), {}};
-  }
   if (rows.storage_size() == 0) { return {importer.no_buffer(), {}}; }
+  if (type.id() == cudf::type_id::BOOL8) {
+    return {
+      importer.make(
+        copy_reason::bools,
+        level.path,
+        [&] { return unpack_bools({bytes, rows.storage_begin(), rows.storage_size()}, exec); }),
+      {}};
+  }
   auto const width  = level.type().element_bits / 8;
   auto const* first = bytes + rows.storage_begin() * width;
   if (level.type().row->on_import != crossing::converted) {
-    return {importer.take_aligned(first, rows.storage_size() * width, width), {}};
+    return {importer.take_aligned(first, rows.storage_size() * width, width, level.path), {}};
   }
-  return {type.id() == cudf::type_id::FLOAT32
-            ? widen_halves(first, rows.num_rows(), exec)
-            : cast_values(first, rows.num_rows(), cudf::type_id::INT32, type.id(), exec),
+  auto const is_half = type.id() == cudf::type_id::FLOAT32;
+  auto const convert = [&] {
+    return is_half ? widen_halves(first, rows.num_rows(), exec)
+                   : cast_values(first, rows.num_rows(), cudf::type_id::INT32, type.id(), exec);
+  };
+  return {importer.make(is_half ? copy_reason::halves : copy_reason::times, level.path, convert),
           {}};
 }
 

@@ -62,12 +62,15 @@ std::unique_ptr<cudf::column> import_offsets(column_importer const& importer,
   auto const stored = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
   auto const count  = level.rows.storage_size() + 1;
   auto const* first = first_offset(level);
-  return importer.flat_column(
-    type,
-    count,
-    origin == 0 && stored == type
-      ? importer.take_aligned(first, count * width, width)
-      : rebase_offsets({first, count, stored}, origin, type, importer.exec()));
+  if (origin == 0 && stored == type) {
+    return importer.flat_column(
+      type, count, importer.take_aligned(first, count * width, width, level.path));
+  }
+  auto const reason = stored == type ? copy_reason::first_offset : copy_reason::wide_offsets;
+  auto const rebase = [&] {
+    return rebase_offsets({first, count, stored}, origin, type, importer.exec());
+  };
+  return importer.flat_column(type, count, importer.make(reason, level.path, rebase));
 }
 
 list_offsets import_list_offsets(column_importer const& importer, import_level const& level)
@@ -87,10 +90,12 @@ list_offsets make_offsets(column_importer const& importer,
   auto const rows = level.rows.storage_size();
   if (rows == 0) { return no_rows(importer); }
   check_elements(rows * list_size, level.path);
+  auto const count = [&] {
+    return count_up(rows + 1, static_cast<std::int32_t>(list_size), importer.exec());
+  };
   return {
-    importer.flat_column(cudf::type_id::INT32,
-                         rows + 1,
-                         count_up(rows + 1, static_cast<std::int32_t>(list_size), importer.exec())),
+    importer.flat_column(
+      cudf::type_id::INT32, rows + 1, importer.make(copy_reason::no_offsets, level.path, count)),
     level.rows.storage_begin() * list_size,
     rows * list_size};
 }

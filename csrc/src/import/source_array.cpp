@@ -80,13 +80,19 @@ source_array open_source(parsed_tree const& types,
   auto const current =
     has_gpu() ? memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}
               : memory_location{};
-  auto const is_far = location.device_type != ARROW_DEVICE_CPU &&
-                      location.device_type != ARROW_DEVICE_CUDA_HOST &&
-                      location.device_id != current.device_id;
-  if (is_far && !options.copy) {
+  auto const is_far    = location.device_type != ARROW_DEVICE_CPU &&
+                         location.device_type != ARROW_DEVICE_CUDA_HOST &&
+                         location.device_id != current.device_id;
+  auto const to_upload = on_host && has_gpu();
+  auto const copy_all  = options.copy == copy_policy::always;
+  if (is_far && !copy_all) {
     throw std::invalid_argument{to_string(location) + " found, memory of the current device " +
                                 std::to_string(current.device_id) +
                                 " expected: import it with copy=True, or make its device current"};
+  }
+  if (to_upload && options.copy == copy_policy::never) {
+    throw std::invalid_argument{"CPU memory found, " + to_string(current) +
+                                " expected with copy=False: copy=None uploads it"};
   }
   if (!on_host) {
     wait_for_producer(*array, stream);
@@ -94,11 +100,10 @@ source_array open_source(parsed_tree const& types,
       validate_copy(types, array->array, location, path, stream, mr);
     }
   }
-  auto const exec      = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
-  auto const to_upload = on_host && has_gpu();
-  auto const root      = array->array;  // copied first: the struct is moved from below
-  auto share           = foreign_share{new foreign_array{array, on_host}, stream};
-  if (!options.copy || to_upload) { return {root, std::move(share), exec, to_upload}; }
+  auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
+  auto const root = array->array;  // copied first: the struct is moved from below
+  auto share      = foreign_share{new foreign_array{array, on_host}, stream};
+  if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
   auto const tree        = copy_tree(*view_tree(types, root, location), 0, current, stream, mr);
   auto copy              = array_tree::to_arrow(tree, 0);

@@ -24,14 +24,15 @@ struct source_array {
 };
 
 /**
- * @brief Takes ownership of an array and, with `options.copy`, copies it to the current device.
+ * @brief Takes ownership of an array and, if `options.copy` is `always`, copies it to the current
+ * device.
  *
  * Makes `stream` wait for the array's `sync_event`. An array on another device is accepted only
- * with `options.copy`.
+ * if it is copied.
  *
- * @throws std::invalid_argument for an unknown device type, another device without `options.copy`,
- *   an event that CUDA rejects, or contents of device memory that full validation refuses. The
- *   caller then still owns `array`.
+ * @throws std::invalid_argument for an unknown device type, another device or an upload that
+ *   `options.copy` does not allow, an event that CUDA rejects, or contents of device memory that
+ * full validation refuses. The caller then still owns `array`.
  *
  * @param types Types that the array was validated against
  * @param array Array to take over

@@ -23,7 +23,11 @@ string_buffers read_views(column_importer const& importer,
                                     mask,
                                     {array.buffers + 2, num_data},
                                     last};
-  return strings_from_views(view_array, level.path, importer.exec());
+  importer.need_copy(copy_reason::views, level.path);
+  auto result = strings_from_views(view_array, level.path, importer.exec());
+  importer.note(result.data, copy_reason::views);
+  importer.note(result.offsets, copy_reason::views);
+  return result;
 }
 
 }  // namespace
@@ -81,18 +85,21 @@ column_parts import_list_views(column_importer const& importer,
     result.children.push_back(column(0, 0));
     return result;
   }
-  auto lists    = lists_from_views({array.buffers[1],
-                                    array.buffers[2],
-                                    offset_width(level.type().layout),
-                                    level.rows.storage_begin(),
-                                    level.rows.num_rows(),
-                                    mask,
-                                    element.length},
-                                   level.path,
-                                   importer.exec());
+  importer.need_copy(copy_reason::list_views, level.path);
+  auto lists = lists_from_views({array.buffers[1],
+                                 array.buffers[2],
+                                 offset_width(level.type().layout),
+                                 level.rows.storage_begin(),
+                                 level.rows.num_rows(),
+                                 mask,
+                                 element.length},
+                                level.path,
+                                importer.exec());
+  importer.note(lists.offsets, copy_reason::list_views);
   auto elements = column(lists.first, lists.num_elements);
   if (lists.elements != nullptr) {
     elements = gather_rows(elements->view(), lists.elements->view(), path, importer.exec());
+    importer.note(elements, copy_reason::list_views);
   }
   result.children.push_back(std::move(lists.offsets));
   result.children.push_back(std::move(elements));

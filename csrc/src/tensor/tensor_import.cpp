@@ -320,11 +320,11 @@ imported_tensor from_tensor(tensor_view const& tensor,
   if (policy == copy_policy::never) {
     if (auto const reason = reason_to_copy(tensor, layout)) {
       throw std::invalid_argument{"a tensor in " + to_string(tensor.location) +
-                                  " found that has to be copied, since " + *reason +
-                                  ", and no copy is allowed"};
+                                  " that has to be copied found, since " + *reason +
+                                  ", none expected with copy=False: copy=None copies it"};
     }
   }
-  auto const options = import_options{.copy = policy == copy_policy::always};
+  auto const options = import_options{.copy = policy};
   auto result        = imported_tensor{
     import_columns(
       tensor, layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),

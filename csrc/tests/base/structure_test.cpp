@@ -254,7 +254,7 @@ TEST(CopiedImport, OfNoRowsNeedsNoBuffers)
     array.offset      = 36;
     array.length      = 0;
     auto options      = import_options{};
-    options.copy      = true;
+    options.copy      = copy_policy::always;
     auto const column = checked(from_arrow_device_column(
       *make_schema(type).get(), source.array.get(), options, stream(), host_memory_resource()));
     EXPECT_EQ(column.size, 0);

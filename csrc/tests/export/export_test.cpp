@@ -117,7 +117,7 @@ void expect_shared(cudf::column_view const& column, device_array const& array, s
     EXPECT_EQ(address(1), offsets.head<std::byte>() + first * width_of(offsets));
   };
   switch (column.type().id()) {
-    case cudf::type_id::BOOL8: EXPECT_FALSE(array.buffers().at(1).zero_copy); return;
+    case cudf::type_id::BOOL8: EXPECT_FALSE(array.buffers().at(1).reason.empty()); return;
     case cudf::type_id::STRING:
       expect_offsets();
       EXPECT_EQ(address(2), column.head<std::byte>());
@@ -140,7 +140,7 @@ void expect_shared(cudf::column_view const& column, device_array const& array, s
     default: EXPECT_EQ(address(1), column.head<std::byte>() + first * width_of(column));
   }
   for (auto const& buffer : array.buffers()) {
-    EXPECT_TRUE(buffer.zero_copy || (array.length() == 0 && buffer.name == "offsets"));
+    EXPECT_TRUE(buffer.reason.empty() || (array.length() == 0 && buffer.name == "offsets"));
   }
 }
 
@@ -162,10 +162,10 @@ TEST(ExportCompact, CopiesMasksAlone)
   for (auto const& level : {array, array.child(0), array.child(1)}) {
     auto const buffers = level.buffers();
     EXPECT_EQ(level.offset(), 0);
-    EXPECT_FALSE(buffers[0].zero_copy);
-    for (std::size_t i = 1; i < buffers.size(); ++i) { EXPECT_TRUE(buffers[i].zero_copy); }
+    EXPECT_FALSE(buffers[0].reason.empty());
+    for (std::size_t i = 1; i < buffers.size(); ++i) { EXPECT_TRUE(buffers[i].reason.empty()); }
   }
-  EXPECT_TRUE(export_view(slice(*column, 16, 100), true).buffers()[0].zero_copy);
+  EXPECT_TRUE(export_view(slice(*column, 16, 100), true).buffers()[0].reason.empty());
 }
 
 TEST(ExportNullCount, OfAPartOfAChildIsUnknown)
@@ -219,7 +219,7 @@ TEST(ExportDurationDays, CountsSeconds)
       expected.push_back(number(std::int64_t{days[i]} * 86'400));
     }
     EXPECT_EQ(read_arrow(struct_->array, flat("duration_s")), expected);
-    EXPECT_FALSE(array.buffers()[1].zero_copy);
+    EXPECT_FALSE(array.buffers()[1].reason.empty());
   }
 }
 

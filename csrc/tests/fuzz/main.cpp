@@ -50,7 +50,9 @@ trial draw_trial(random_source& random)
   drawn.as_table     = random.percent(40);
   drawn.borrowed     = random.percent(50);
   drawn.prepared     = random.percent(30);
-  drawn.options.copy = random.percent(20);
+  drawn.options.copy = random.percent(20)   ? copy_policy::always
+                       : random.percent(10) ? copy_policy::never
+                                            : copy_policy::as_needed;
   if (random.percent(10)) { drawn.news_until_failure = random.below(40); }
   return drawn;
 }

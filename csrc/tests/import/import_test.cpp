@@ -56,17 +56,6 @@ slicing slices_of(slice_case const& c, bool count_nulls)
   return {[c](int level) { return level == 0 ? c.top : c.below; }, count_nulls};
 }
 
-std::vector<shape> importable_shapes()
-{
-  auto result = nested_shapes();
-  for (auto& type : foreign_shapes()) { result.push_back(std::move(type)); }
-  for (auto& type : view_shapes()) { result.push_back(std::move(type)); }
-  for (auto const* format : {"c", "s", "l", "C", "S", "I", "L"}) {
-    result.push_back(dictionary_of(flat("string"), format));
-  }
-  return result;
-}
-
 using import_case = std::tuple<shape, int>;
 
 std::string case_name(::testing::TestParamInfo<import_case> const& info)

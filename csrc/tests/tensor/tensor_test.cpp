@@ -59,7 +59,7 @@ struct lent_tensor {
   int deleted{0};
 };
 
-imported_tensor import_tensor(lent_tensor& source, copy_policy policy = copy_policy::if_needed)
+imported_tensor import_tensor(lent_tensor& source, copy_policy policy = copy_policy::as_needed)
 {
   auto imported  = from_dlpack(&source.managed, policy, stream(), host_memory_resource());
   imported.table = checked(std::move(imported.table));
@@ -122,7 +122,7 @@ std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> s
   auto const tensor =
     tensor_view{nullptr, {}, element_kind::integer, 16, std::move(shape), std::move(strides)};
   try {
-    (void)from_tensor(tensor, {}, {}, copy_policy::if_needed, stream(), host_memory_resource());
+    (void)from_tensor(tensor, {}, {}, copy_policy::as_needed, stream(), host_memory_resource());
   } catch (std::exception const& error) {
     return error.what();
   }

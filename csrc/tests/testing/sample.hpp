@@ -181,4 +181,16 @@ inline std::vector<shape> foreign_shapes()
   return result;
 }
 
+/// All that an import takes.
+inline std::vector<shape> importable_shapes()
+{
+  auto result = nested_shapes();
+  for (auto& type : foreign_shapes()) { result.push_back(std::move(type)); }
+  for (auto& type : view_shapes()) { result.push_back(std::move(type)); }
+  for (auto const* format : {"c", "s", "l", "C", "S", "I", "L"}) {
+    result.push_back(dictionary_of(flat("string"), format));
+  }
+  return result;
+}
+
 }  // namespace cudf_arrow_bridge::test

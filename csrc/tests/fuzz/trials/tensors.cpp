@@ -167,7 +167,7 @@ struct lent_tensor {
 
 outcome import_and_compare(lent_tensor& source, random_source& random)
 {
-  auto const policy = random.percent(70)   ? copy_policy::if_needed
+  auto const policy = random.percent(70)   ? copy_policy::as_needed
                       : random.percent(50) ? copy_policy::never
                                            : copy_policy::always;
   auto const imported =

@@ -166,10 +166,14 @@ class schedule {
     if (copy) { one.device = below(random, num_devices); }
     auto const guard = on_device{rmm::cuda_device_id{one.device}};
     one.stream       = any_stream(one.device, random);
-    auto imported    = std::make_shared<imported_column>(from_arrow_device_column(
-      schema, array.get(), {.copy = copy}, one.stream, pool_of(one.device)));
-    one.view         = imported->view();
-    one.owner        = std::move(imported);
+    auto imported    = std::make_shared<imported_column>(
+      from_arrow_device_column(schema,
+                               array.get(),
+                               {.copy = copy ? copy_policy::always : copy_policy::as_needed},
+                               one.stream,
+                               pool_of(one.device)));
+    one.view  = imported->view();
+    one.owner = std::move(imported);
     return one;
   }
 

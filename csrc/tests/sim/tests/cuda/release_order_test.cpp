@@ -162,7 +162,7 @@ TEST_F(release_order, drained_exports_and_copies_need_their_streams_no_more)
   auto source       = column(flat("bool8"), samples(flat("bool8"), 9, 0), far->get());
   auto const schema = schema_of(source->view());
   auto array        = to_arrow(std::move(source), far->get()).to_arrow();
-  auto imported     = import(array.get(), *schema.get(), near->get(), {.copy = true});
+  auto imported = import(array.get(), *schema.get(), near->get(), {.copy = copy_policy::always});
   imported.storage.reset();
   drain_releases();
   EXPECT_EQ(sim::live_allocations(), 0U);

@@ -136,7 +136,7 @@ TEST_F(import_order, copies_of_another_device_wait_for_the_producer)
     auto const here   = lasting_stream{};
     auto source       = producer{far->get(), values, memory_kind::device, 1};
     auto const before = sim::host_syncs_here();
-    auto imported     = import(source, here.get(), {.copy = true});
+    auto imported     = import(source, here.get(), {.copy = copy_policy::always});
     EXPECT_EQ(sim::host_syncs_here(), before);
     EXPECT_EQ(locate(imported.view().head<void>()), (memory_location{ARROW_DEVICE_CUDA, 0}));
     expect_values(std::move(imported), values, here.get());
@@ -150,7 +150,7 @@ TEST_F(import_order, copies_keep_the_source_until_they_are_done)
   auto const here = lasting_stream{};
   auto source     = producer{here.get()};
   auto slow       = std::optional<sim::slow_stream>{here.get()};
-  auto imported   = import(source, here.get(), {.copy = true});
+  auto imported   = import(source, here.get(), {.copy = copy_policy::always});
   EXPECT_EQ(source.released(), 0);
   slow.reset();
   settle();

@@ -65,7 +65,7 @@ TEST_F(views, of_the_host_are_decoded_on_the_device)
 }
 
 TEST_F(views, of_the_device_are_copied_with_all_that_they_refer_to)
-{ expect_decoded({.copy = true}); }
+{ expect_decoded({.copy = copy_policy::always}); }
 
 TEST_F(views, of_the_device_are_validated_in_a_copy)
 { expect_decoded({.validate = validation::full}); }

@@ -127,7 +127,7 @@ TEST_F(tensor_order, hosts_wait_for_exports)
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const stream = lasting_stream{};
-    auto const tensor = export_integers({9}, copy_policy::if_needed, stream.get());
+    auto const tensor = export_integers({9}, copy_policy::as_needed, stream.get());
     tensor.wait();
     EXPECT_EQ(*static_cast<std::int32_t const*>(tensor.view().data), 9);
   }
@@ -328,7 +328,7 @@ TEST_F(tensor_order, gathering_keeps_the_source_until_it_is_done)
     auto source       = tensor_producer{stream.get(), {1, 2, 3, 4, 5, 6}, {3, 2}, {2, 1}};
     auto slow         = std::optional<sim::slow_stream>{stream.get()};
     auto const before = sim::host_syncs_here();
-    auto imported     = from_dlpack(source.lend(), copy_policy::if_needed, stream.get(), pool_);
+    auto imported     = from_dlpack(source.lend(), copy_policy::as_needed, stream.get(), pool_);
     EXPECT_EQ(sim::host_syncs_here(), before);
     EXPECT_EQ(source.deleted(), 0);
     slow.reset();
@@ -345,7 +345,7 @@ TEST_F(tensor_order, refused_tensors_are_deleted_once)
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1, 2}, {2, 1, 1}, {1, 1, 1}};
   synchronize(stream.get());
-  EXPECT_THROW((void)from_dlpack(source.lend(), copy_policy::if_needed, stream.get(), pool_),
+  EXPECT_THROW((void)from_dlpack(source.lend(), copy_policy::as_needed, stream.get(), pool_),
                std::invalid_argument);
   EXPECT_EQ(source.deleted(), 1);
 }
@@ -356,7 +356,7 @@ TEST_F(tensor_order, other_devices_take_a_copy)
   auto const here = lasting_stream{};
   auto refused    = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
   EXPECT_THROW((void)from_dlpack(
-                 refused.lend(ARROW_DEVICE_CUDA, 1), copy_policy::if_needed, here.get(), pool_),
+                 refused.lend(ARROW_DEVICE_CUDA, 1), copy_policy::as_needed, here.get(), pool_),
                std::invalid_argument);
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     auto copied      = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
@@ -396,7 +396,7 @@ TEST_F(tensor_order, producers_streams_that_cuda_rejects_are_an_error)
   EXPECT_THROW((void)from_tensor(view_dlpack(owner.get()),
                                  owner,
                                  cuda::stream_ref{wrong},
-                                 copy_policy::if_needed,
+                                 copy_policy::as_needed,
                                  stream.get(),
                                  pool_),
                std::invalid_argument);
@@ -413,7 +413,7 @@ TEST_F(tensor_order, host_memory_is_uploaded_unless_copies_are_refused)
     (void)from_tensor(view, owner, std::nullopt, copy_policy::never, stream.get(), pool_),
     std::invalid_argument);
   auto imported =
-    from_tensor(view, owner, std::nullopt, copy_policy::if_needed, stream.get(), pool_);
+    from_tensor(view, owner, std::nullopt, copy_policy::as_needed, stream.get(), pool_);
   auto const seen = read_later(imported.table.view().column(0), flat("int32"), stream.get());
   synchronize(stream.get());
   EXPECT_EQ(*seen, integer_rows(values));
@@ -421,7 +421,7 @@ TEST_F(tensor_order, host_memory_is_uploaded_unless_copies_are_refused)
   // AddressSanitizer detects copies of more than the tensor's memory.
   auto grid       = integers_t{1, 2, 3, 4, 5, 6};
   auto const rows = tensor_view{grid.data(), {}, element_kind::integer, 32, {3, 2}, {2, 1}};
-  imported = from_tensor(rows, owner, std::nullopt, copy_policy::if_needed, stream.get(), pool_);
+  imported = from_tensor(rows, owner, std::nullopt, copy_policy::as_needed, stream.get(), pool_);
   auto const turned = read_later(imported.table.view().column(1), flat("int32"), stream.get());
   synchronize(stream.get());
   EXPECT_EQ(*turned, integer_rows({2, 4, 6}));

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands say of a column's crossing is one thing, and true: addresses prove it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.__main__ import main
+from cudf_arrow_bridge._core import types as core_types
+from cudf_arrow_bridge.arrow.types import CODES_WIDTH, MEANING
+from testing.shared_memory import memory_of_cudf, parts_of_arrow, stored_inside
+
+pytestmark = pytest.mark.skipif(
+    bridge.has_gpu(), reason="addresses of the CPU's memory are compared"
+)
+
+STRUCT = pa.struct([("a", pa.int8())])
+#: Values of each Arrow type of the type table, by its name there.
+VALUES = {
+    "null": pa.nulls(3),
+    "halffloat": pa.array([1.0, 2.0], pa.float32()).cast(pa.float16()),
+    "decimal32": pa.array([Decimal("1.5")], pa.decimal32(9, 2)),
+    "decimal64": pa.array([Decimal("1.5")], pa.decimal64(18, 2)),
+    "decimal128": pa.array([Decimal("1.5")], pa.decimal128(38, 2)),
+    "decimal256": pa.array([Decimal("1.5")], pa.decimal256(50, 2)),
+    "list": pa.array([[1], [2, 3]], pa.list_(pa.int8())),
+    "large_list": pa.array([[1], [2, 3]], pa.large_list(pa.int8())),
+    "list_view": pa.array([[1], [2, 3]], pa.list_view(pa.int8())),
+    "large_list_view": pa.array([[1], [2, 3]], pa.large_list_view(pa.int8())),
+    "fixed_size_list": pa.array([[1, 2], [2, 3]], pa.list_(pa.int8(), 2)),
+    "map": pa.array([[("x", 1)], []], pa.map_(pa.string(), pa.int8())),
+    "struct": pa.array([{"a": 1}, {"a": 2}], STRUCT),
+    "dictionary": pa.array(["x", "y"]).dictionary_encode(),
+    "run_end_encoded": pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"]),
+    "fixed_size_binary": pa.array([b"ab", b"cd"], pa.binary(2)),
+    "month_day_nano_interval": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+    "sparse_union": pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
+    "dense_union": pa.UnionArray.from_dense(
+        pa.array([0, 0], pa.int8()), pa.array([0, 1], pa.int32()), [pa.array([1, 2])]
+    ),
+}
+#: Those that no pyarrow array can have.
+UNKNOWN_TO_PYARROW = {"month_interval", "day_time_interval"}
+ALIASES = {"bool": pa.bool_(), "float": pa.float32(), "double": pa.float64()}
+
+
+def values_of(name):
+    if name in VALUES:
+        return VALUES[name]
+    type_ = ALIASES[name] if name in ALIASES else pa.type_for_alias(name)
+    if pa.types.is_boolean(type_):
+        return pa.array([True, None, False])
+    if type_ in (pa.string(), pa.large_string(), pa.string_view()):
+        return pa.array(["x", "a longer one than views hold", None], type_)
+    if type_ in (pa.binary(), pa.large_binary(), pa.binary_view()):
+        return pa.array([b"x", b"a longer one than views hold", None], type_)
+    return (
+        pa.array([1, 2, None], pa.int64())
+        .cast(pa.int32() if type_.bit_width < 64 else pa.int64(), safe=False)
+        .cast(type_)
+    )
+
+
+NAMES = sorted({row["arrow"] for row in core_types.rows()} - UNKNOWN_TO_PYARROW)
+TYPED = {name: values_of(name) for name in NAMES} | {
+    f"dictionary of {type_}": pa.DictionaryArray.from_arrays(pa.array([0, 1], type_), ["x", "y"])
+    for type_ in (pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64(), pa.uint64())
+}
+TYPED["list of bools"] = pa.array([[True], []])
+TYPED["struct with a date"] = pa.array([{"a": 1}], pa.struct([("a", pa.date32())]))
+TYPED["list of dictionaries"] = pa.array([["x"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))
+
+
+def both(array, tmp_path, capsys, *options):
+    path = tmp_path / "t.arrow"
+    batch = pa.record_batch({"c": array})
+    with pa.ipc.new_file(path, batch.schema) as sink:
+        sink.write_batch(batch)
+    assert main(["inspect", "--json", str(path)]) == 0
+    (inspected,) = json.loads(capsys.readouterr().out)["columns"]
+    main(["roundtrip", "--json", *options, str(path)])
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (column,) = file["columns"]
+    return inspected, column
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_both_commands_say_the_same(name, tmp_path, capsys):
+    inspected, column = both(TYPED[name], tmp_path, capsys)
+    if inspected["crossing"] == "unsupported":
+        assert column["result"] == "unsupported"
+        return
+    assert column["result"] == "match", column
+    if inspected["crossing"] == "depends":
+        assert inspected["note"]
+        assert column["crossing"] in ("zero-copy", "converted")
+    else:
+        assert inspected["crossing"] == column["crossing"]
+    if column["crossing"] == "converted":
+        assert inspected["note"], "a reason"
+        assert column["note"], "a reason"
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_addresses_say_so_too(name, tmp_path, capsys):
+    inspected, column = both(TYPED[name], tmp_path, capsys)
+    if inspected["crossing"] == "unsupported":
+        return
+    batch = pa.record_batch({"c": TYPED[name]})
+    frame = bridge.from_arrow_device(batch)
+    exported = bridge.to_arrow_device(frame)
+    seen = pa.record_batch(exported)["c"]
+    memory = memory_of_cudf(frame)
+    shared_out = all(any(a <= p < b for a, b in memory) for p in parts_of_arrow(exported))
+    shared = shared_out and stored_inside(seen, batch["c"])
+    if column["crossing"] == "zero-copy":
+        assert shared
+    elif name not in OFFSETS_MADE_FOR_THE_FRAME:
+        assert not shared
+
+
+#: These leave as what they came as, with the producer's own memory, but the frame has offsets.
+OFFSETS_MADE_FOR_THE_FRAME = {"fixed_size_binary"}
+
+
+def test_a_dictionary_has_one_reason(tmp_path, capsys):
+    inspected, column = both(VALUES["dictionary"], tmp_path, capsys)
+    assert (inspected["crossing"], inspected["note"]) == ("depends", CODES_WIDTH)
+    assert column["crossing"] == "converted"
+    assert CODES_WIDTH in column["note"]
+
+
+def test_a_dictionary_of_small_codes_is_shared(tmp_path, capsys):
+    inspected, column = both(TYPED["dictionary of int8"], tmp_path, capsys)
+    assert (inspected["crossing"], column["crossing"]) == ("zero-copy", "zero-copy")
+    assert column["note"] == inspected["note"] == ""
+
+
+def test_shared_bytes_count_once_in_batches(tmp_path, capsys):
+    texts = (
+        pa.array(["one", "two"] * 50)
+        .dictionary_encode()
+        .cast(pa.dictionary(pa.int8(), pa.string()))
+    )
+    _, whole = both(texts, tmp_path, capsys)
+    assert whole["bytes"] == 100 + 6 + 3 * 4
+    _, parts = both(texts, tmp_path, capsys, "--max-rows", "10")
+    assert parts["crossing"] == whole["crossing"] == "zero-copy"
+    assert parts["bytes"] == whole["bytes"]
+
+
+def test_bytes_of_ranges_that_overlap_count_once(tmp_path, capsys):
+    texts = pa.array(["a", None, "ccc"] * 30)
+    _, whole = both(texts, tmp_path, capsys)
+    _, parts = both(texts, tmp_path, capsys, "--max-rows", "7")
+    assert parts["bytes"] == whole["bytes"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "roundtrip"])
+def test_help_says_what_crossing_means(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert " ".join(MEANING.split()) in " ".join(capsys.readouterr().out.split())
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"cudf-arrow-bridge {bridge.__version__}\n"
+
+
+def test_the_old_option_is_gone(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["roundtrip", "--batch-rows", "1", "x"])
+    assert end.value.code == 2
