@@ -7,6 +7,7 @@ As cuDF does on a GPU, pandas prints the first and the last rows. Others are not
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from typing import Any
 
 import cudf
@@ -32,12 +33,22 @@ class _Shown:
 
 
 def shown_frame(self: cudf.DataFrame) -> _Shown:
-    """Return the rows of a frame that are printed."""
-    # Without columns, pandas prints the first labels only.
-    parts = _parts(len(self), pd.get_option("display.max_rows")) if len(self.columns) else None
-    columns = dict(enumerate(_values(column, parts) for column in columns_of(self)))
-    frame = pd.DataFrame(columns, index=_labels(self.index, parts))
-    frame.columns = self.columns
+    """Return the rows and columns of a frame that are printed."""
+    labels = self.columns
+    most_columns = pd.get_option("display.max_columns")
+    if most_columns == 0:
+        # As many as fit the width.
+        most_columns = get_terminal_size().columns
+    parts = _parts(len(self), pd.get_option("display.max_rows"))
+    column_parts = _parts(len(labels), most_columns)
+    if self.empty:
+        # Of these, pandas prints the first labels.
+        parts = column_parts = None
+    positions = _picked(range(len(labels)), column_parts)
+    columns = columns_of(self)
+    values = {i: _values(columns[position], parts) for i, position in enumerate(positions)}
+    frame = pd.DataFrame(values, index=_labels(self.index, parts))
+    frame.columns = labels[positions]
     return _Shown(frame)
 
 
@@ -64,12 +75,16 @@ def _replace_last(text: str, old: str, new: str) -> str:
     return f"{before}{new}{after}" if found else text
 
 
-def _parts(num_rows: int, limit: int | None) -> tuple[slice, slice] | None:
-    """Return the first and the last rows, more than pandas prints; None for all rows."""
-    if not limit or num_rows <= limit:
+def _parts(number: int, limit: int | None) -> tuple[slice, slice] | None:
+    """Return the first and the last of so many rows, more than pandas prints; None for all."""
+    if not limit or number <= limit:
         return None
     count = limit // 2 + 1
-    return slice(0, count), slice(num_rows - count, num_rows)
+    return slice(0, count), slice(number - count, number)
+
+
+def _picked(numbers: range, parts: tuple[slice, slice] | None) -> list[int]:
+    return list(numbers) if parts is None else [*numbers[parts[0]], *numbers[parts[1]]]
 
 
 def _labels(index: cudf.Index, parts: tuple[slice, slice] | None) -> pd.Index:
@@ -77,8 +92,7 @@ def _labels(index: cudf.Index, parts: tuple[slice, slice] | None) -> pd.Index:
         rows = range_of(index)
         if parts is None:
             return pd.RangeIndex(rows, name=index.name)
-        numbers = [*rows[parts[0]], *rows[parts[1]]]
-        return pd.Index(numbers, dtype=index.dtype, name=index.name)
+        return pd.Index(_picked(rows, parts), dtype=index.dtype, name=index.name)
     if isinstance(index, cudf.DatetimeIndex) and parts is None:
         # Of a frequency, too.
         return index.to_pandas()

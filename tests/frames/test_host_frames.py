@@ -165,10 +165,22 @@ def test_labels_of_columns_are_printed_as_by_pandas(columns):
         assert repr(frame[columns[position]]) == repr(expected.iloc[:, position])
 
 
+@pytest.mark.parametrize("most", [0, 4, 5, 20, None])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_wide_frames_are_printed_as_by_pandas(most, depth):
+    expected = pd.DataFrame({i: range(i, i + 70) for i in range(200)})
+    if depth == 2:
+        expected.columns = pd.MultiIndex.from_product([range(8), range(25)])
+    frame = imported(expected)
+    with pd.option_context("display.max_columns", most):
+        assert repr(frame) == repr(expected)
+        assert frame._repr_html_() == expected._repr_html_()
+
+
 def test_frames_without_columns_or_rows_are_printed_as_by_pandas():
     expected = pd.DataFrame(index=INDEXES["text"])
     assert repr(imported(expected)) == repr(expected)
-    expected = labelled(INDEXES["text"])[:0]
+    expected = pd.DataFrame({str(i): [0.5] for i in range(200)})[:0]
     assert repr(imported(expected)) == repr(expected)
 
 
@@ -229,6 +241,11 @@ def test_only_what_is_printed_is_converted(monkeypatch):
     assert repr(frame.index)
     assert sum(sizes) >= 4 * 31
     assert max(sizes) <= 51
+    sizes.clear()
+    wide = imported(pa.table({str(i): [i] for i in range(1000)}))
+    with pd.option_context("display.max_columns", 10):
+        assert repr(wide)
+    assert len(sizes) == 12
 
 
 @pytest.mark.parametrize("nulls", TABLES)
