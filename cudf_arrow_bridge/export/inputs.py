@@ -108,7 +108,7 @@ def export_input_of_source(
     kind
         Whether it is a table or a column; None to decide by the source.
     """
-    # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
+    # libcudf at most concatenates these columns, and Arrow allows nested nulls as they are.
     imports = ImportArguments(
         arguments.stream, None, arguments.mr, copy=False, validate="minimal", sanitize=False
     )
