@@ -64,9 +64,9 @@ def to_arrow_device(
         ``__arrow_c_schema__``, or a capsule of one). Each field is met as far as possible and else
         keeps its own type; the notes list what is possible.
     preserve_index : bool, optional
-        None: a RangeIndex goes into the metadata, any other index becomes columns, or is dropped
-        where a series becomes an array. True: always columns, for which a series becomes a table.
-        False: dropped.
+        For cuDF's objects; what others export keeps its columns. None: a RangeIndex goes into the
+        metadata, any other index becomes columns, or is dropped where a series becomes an array.
+        True: always columns, for which a series becomes a table. False: dropped.
     compact : bool
         Whether to copy the masks of slices that begin within a byte, so that no array has an
         offset, for consumers that take none.

@@ -149,7 +149,7 @@ def export_input_of_source(
     kind
         Whether it is a table or a column; None to decide by the source.
     """
-    # libcudf computes nothing with these columns, and Arrow allows nested nulls as they are.
+    # libcudf at most concatenates these columns, and Arrow allows nested nulls as they are.
     # What copy=True asks for is copied once, by the export.
     copy = False if arguments.copy is False else None
     of_import = ImportArguments(

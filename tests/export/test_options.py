@@ -97,7 +97,7 @@ class RowCount:
 @pytest.mark.parametrize(
     ("max_rows", "lengths"),
     [(np.int64(3), [3, 2]), (RowCount(), [2, 2, 1]), (2**40, [5]), (2**70, [5]), (None, [5])],
-    ids=str,
+    ids=["NumPy", "index", "large", "larger", "None"],
 )
 def test_numbers_of_rows(max_rows, lengths):
     stream = bridge.to_arrow_device_stream(BATCH, max_rows=max_rows)
