@@ -112,7 +112,7 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
 def _refuse_text(item: Any) -> None:
     if isinstance(item, str):
         raise TypeError(
-            f"the string {item!r} in an iterable found, pathlib.Path objects, a glob or a"
+            f"the string {item!r} within a source found, pathlib.Path objects, a glob or a"
             " pyarrow.dataset.Dataset expected: only a string by itself is read as a path"
         )
 
@@ -124,8 +124,7 @@ def _is_scanner(obj: Any) -> bool:
 
 def _objects_of_each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
     for obj in source:
-        _refuse_text(obj)
-        yield from exportable_objects(open_source(obj), stream)
+        yield from _objects_of(obj, stream)
         del obj
 
 
@@ -133,8 +132,14 @@ def _objects_of_computed(partitions: Iterator[Any], stream: Stream) -> Iterator[
     for computed in partitions:
         # Several threads may have computed it, each on its own per-thread default stream.
         with ordered(stream, cudf_handle_of_all_threads()):
-            yield from exportable_objects(open_source(computed), stream)
+            yield from _objects_of(computed, stream)
         del computed
+
+
+def _objects_of(obj: Any, stream: Stream) -> Iterator[Any]:
+    """Iterate over what an object that a source gave stands for itself."""
+    _refuse_text(obj)
+    return exportable_objects(open_source(obj), stream)
 
 
 def _computed_one_by_one(partitions: Any) -> Iterator[Any]:

@@ -302,6 +302,12 @@ def test_bags_and_single_delayed_objects(events, scheduler):
     assert read([frame, frame]).num_rows == 100
 
 
+def test_strings_that_are_computed_are_no_paths(tmp_path):
+    for collection in (dask.delayed(str)(tmp_path), [dask.delayed(str)(tmp_path)]):
+        with pytest.raises(TypeError, match="within a source found"):
+            next(bridge.to_arrow_device_stream(collection))
+
+
 def test_the_same_partition_twice(events, scheduler):
     first, second = parts(events, 2)
     found = read((first, second, first, first))

@@ -251,6 +251,7 @@ def test_what_lies_beside_the_data(tmp_path):
     (tmp_path / "README").write_text("about")
     write_parquet(TABLE, tmp_path / ".hidden.parquet")
     (tmp_path / "_temporary").mkdir()
+    (tmp_path / "part-3.parquet").mkdir()
     write_parquet(TABLE, tmp_path / "_temporary" / "part.parquet")
     (tmp_path / "below").mkdir()
     write_parquet(TABLE.slice(0, 1), tmp_path / "below" / "part.parquet")
