@@ -29,7 +29,8 @@ _SEVERITY: tuple[Support, ...] = ("zero-copy", "depends", "converted", "unsuppor
 #: What "crossing" means, here, in the commands and in the documentation.
 MEANING = (
     "Crossing: zero-copy if a column of a frame, and the array that it leaves as, have the memory "
-    "of the array that came, converted if any buffer of theirs is made anew."
+    "of the array that came, converted if any buffer of theirs is made anew, depends if that is a "
+    "matter of the values."
 )
 
 #: Why frames convert columns that libcudf has as they are.
