@@ -11,7 +11,9 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .arrow.device_array import DeviceArray
+from .arrow.schemas import as_field, as_schema
 from .cuda.streams import cudf_handle_of_all_threads
+from .export.inputs import describe
 from .to_arrow import to_arrow_device
 
 if TYPE_CHECKING:
@@ -72,7 +74,14 @@ class ArrowDeviceAccessor:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema that the object exports with."""
-        return self.export().schema
+        kind, schema = self._description()
+        return as_schema(schema) if kind == "table" else as_field(schema)
+
+    def _description(self) -> tuple[str, Any]:
+        if (known := describe(self._obj)) is not None:
+            return known
+        exported = self.export()
+        return exported._kind, exported
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
@@ -82,7 +91,7 @@ class ArrowDeviceAccessor:
         return exported.__arrow_c_device_array__(requested_schema, **kwargs)
 
     def __arrow_c_schema__(self) -> object:
-        return self.export().__arrow_c_schema__()
+        return self._description()[1].__arrow_c_schema__()
 
     def __repr__(self) -> str:
         return f"<{_NAME} of a cuDF {type(self._obj).__name__}: export() hands it to Arrow>"

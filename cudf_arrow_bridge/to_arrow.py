@@ -7,13 +7,11 @@ from functools import partial
 from typing import Any, Literal
 
 from ._core.schema import Schema, as_capsule
-from ._core.stream_export import ExportedStream, StreamState
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import export_arguments
 from .export.exporter import ArrayExporter, export_object
-from .export.stream_sources import exportable_objects
-from .export.streams import StreamExporter
+from .export.streams import StreamPasses
 
 __all__ = ["to_arrow_device", "to_arrow_device_stream"]
 
@@ -133,7 +131,9 @@ def to_arrow_device_stream(
     Returns
     -------
     DeviceArrayStream
-        A stream that can be consumed once.
+        A stream that can be consumed as often as `source`: again and again, unless that is or holds
+        a generator, another iterator or a foreign stream of unknown length. It keeps `source` alive
+        until it is released.
 
     Raises
     ------
@@ -151,8 +151,5 @@ def to_arrow_device_stream(
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows={max_rows} found, at least 1 expected")
     expected = None if schema is None else Schema.copy_of(as_capsule(schema))
-    state = StreamState()
-    exporter = StreamExporter(arguments, state, max_rows, preserve_index)
-    sources = exporter.batch_sources(exportable_objects(source, arguments.stream))
-    exporter_of = partial(ArrayExporter, arguments)
-    return DeviceArrayStream(ExportedStream(sources, state, expected), exporter_of)
+    passes = StreamPasses(source, arguments, max_rows, preserve_index, expected)
+    return DeviceArrayStream(passes, partial(ArrayExporter, arguments))

@@ -10,6 +10,7 @@ from typing import Any
 from .._core.import_ import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream_import import StreamReader
+from .device_array import DeviceArray
 from .options import Kind, check_kind
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
@@ -96,7 +97,8 @@ def open_stream(obj: Any) -> SourceStream:
         If an iterable is empty, so that there is no schema.
     """
     for name in STREAM_PROTOCOLS:
-        if hasattr(obj, name):
+        # Our tables have these, too, but as one array they keep their labels.
+        if hasattr(obj, name) and not isinstance(obj, DeviceArray):
             reader = StreamReader(getattr(obj, name)())
             schema = reader.schema()
             labels = () if reader.state is None else reader.state.labels

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pylibcudf as plc
 
 from .._core.columns import types_of
-from .._core.export import ExportInput, pylibcudf_input
+from .._core.export import ExportInput, pylibcudf_input, schema_of_input
 from .._core.import_ import ImportArguments
-from .._core.schema import SchemaSpec
+from .._core.schema import Schema, SchemaSpec
 from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
@@ -22,7 +22,7 @@ from ..arrow.sources import SourceArray, are_same, open_array
 if TYPE_CHECKING:
     from .._core.protocols import Stream
 
-__all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
+__all__ = ["describe", "export_input_of", "export_input_of_source", "is_cudf"]
 
 
 def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> ExportInput:
@@ -44,6 +44,26 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
         return _disassemble()(obj, preserve_index, stream)
     source = obj if isinstance(obj, SourceArray) else open_array(obj)
     return export_input_of_source(source, stream)
+
+
+def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
+    """Return what an object of cuDF or pylibcudf is exported as, without touching its memory.
+
+    None for any other object, and where only the export tells: a column is made of a range index.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    preserve_index
+        As for the export; see `export_input_of`.
+    """
+    described: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
+    if described is None and is_cudf(obj):
+        from ..frames.disassemble import describe as describe_frame
+
+        described = describe_frame(obj, preserve_index)
+    return None if described is None else (described.kind, schema_of_input(described))
 
 
 def is_cudf(obj: Any) -> bool:

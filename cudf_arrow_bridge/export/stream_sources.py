@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
+from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import empty
 from ..arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from ..arrow.sources import has_array_protocol
@@ -20,10 +21,13 @@ from .inputs import is_cudf
 if TYPE_CHECKING:
     from .._core.protocols import Stream
 
-__all__ = ["exportable_objects"]
+__all__ = ["Take", "exportable_objects"]
+
+#: Called with each object that can be consumed once; raises if another pass has it.
+Take = Callable[[Any], None]
 
 
-def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
+def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]:
     """Iterate over the objects of a source that can be exported, each made when it is asked for.
 
     Parameters
@@ -32,6 +36,8 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
         What `to_arrow_device_stream` takes.
     stream
         The stream of the export. It waits for row groups and partitions that are made here.
+    take
+        Called before an iterator, or a stream that may be one-shot, is read.
 
     Raises
     ------
@@ -43,25 +49,31 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
     if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or has_array_protocol(source):
         return iter((source,))
     if has_stream_protocol(source):
+        # A stream that was read need not say so: pyarrow's readers just give no more batches. What
+        # knows its length, has the rows. Our own streams say why they end.
+        if not isinstance(source, (Sized, DeviceArrayStream)):
+            take(source)
         return _source_arrays(open_stream(source))
     for name in ("to_delayed", "partitions"):
         if hasattr(source, name):
-            return _partitions(source, name, stream)
+            return _partitions(source, name, stream, take)
     if isinstance(source, Iterable):
-        return _objects_of_each(source, stream)
+        if isinstance(source, Iterator):
+            take(source)
+        return _objects_of_each(source, stream, take)
     raise TypeError(
         f"an object of type {type(source).__name__} found, cuDF data, a path, an Arrow stream or an"
         " iterable of these expected"
     )
 
 
-def _objects_of_each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
+def _objects_of_each(source: Iterable[Any], stream: Stream, take: Take) -> Iterator[Any]:
     for obj in source:
-        yield from exportable_objects(obj, stream)
+        yield from exportable_objects(obj, stream, take)
         del obj
 
 
-def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
+def _partitions(source: Any, name: str, stream: Stream, take: Take) -> Iterator[Any]:
     """Compute the partitions of a collection like dask-cudf's, one by one."""
     partitions = getattr(source, name)
     for partition in partitions() if callable(partitions) else partitions:
@@ -69,7 +81,7 @@ def _partitions(source: Any, name: str, stream: Stream) -> Iterator[Any]:
         del partition
         # Several threads may have computed it, each on its own per-thread default stream.
         with ordered(stream, cudf_handle_of_all_threads()):
-            yield from exportable_objects(computed, stream)
+            yield from exportable_objects(computed, stream, take)
         del computed
 
 

@@ -19,7 +19,14 @@ from .._core.shared_columns import BufferSharer, share_columns
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
-from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column, range_of
+from .cudf_private import (
+    ColumnBase,
+    buffer_describer,
+    buffer_sharer,
+    columns_of,
+    make_column,
+    range_of,
+)
 from .dtypes import dtype_hint
 from .imported_fields import imported_field
 from .labels import index_level_name, stringify
@@ -27,7 +34,7 @@ from .layout import FrameLayout, ObjectType, RowIndex, encode_field
 from .schema_cache import UNCACHED, SchemaKey, cache_spec, cached_spec
 from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 
-__all__ = ["disassemble"]
+__all__ = ["describe", "disassemble"]
 
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
@@ -61,6 +68,7 @@ def disassemble(
     obj: cudf.DataFrame | cudf.Series | cudf.Index,
     preserve_index: bool | None = None,
     stream: Any = None,
+    sharer: BufferSharer | None = None,
 ) -> ExportInput:
     """Return the columns of a cuDF object, without copying data, and their schema spec.
 
@@ -75,38 +83,60 @@ def disassemble(
         True: always columns, for which a series becomes a table. False: dropped.
     stream
         The stream on which a column is made of a RangeIndex, as pylibcudf takes it.
+    sharer
+        Shares their buffers; None for that of an export.
 
     Raises
     ------
     TypeError
         If the object is none of these.
     """
+    if sharer is None:
+        sharer = buffer_sharer()
     if isinstance(obj, cudf.DataFrame):
         frame = _Frame("frame", columns_of(obj), obj.columns, obj.index, obj.attrs)
-        return _disassemble_frame(frame, preserve_index, stream)
+        return _disassemble_frame(frame, preserve_index, stream, sharer)
     if isinstance(obj, cudf.Series):
         (column,) = columns_of(obj)
         if preserve_index:
             labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
             frame = _Frame("series", [column], labels, obj.index, obj.attrs)
-            return _disassemble_frame(frame, True, stream)
+            return _disassemble_frame(frame, True, stream, sharer)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
-        return _disassemble_column("series", column, obj.name, obj.index if keep else None)
+        return _disassemble_column("series", column, obj.name, obj.index if keep else None, sharer)
     if isinstance(obj, cudf.MultiIndex):
         labels = _level_labels(obj.names)
         frame = _Frame("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), {})
-        return _disassemble_frame(frame, None, stream)
+        return _disassemble_frame(frame, None, stream, sharer)
     if isinstance(obj, cudf.RangeIndex):
         column = _range_column(obj, compute_location(stream=stream))
-        return _disassemble_column("index", column, obj.name, None)
+        return _disassemble_column("index", column, obj.name, None, sharer)
     if isinstance(obj, cudf.Index):
         (column,) = columns_of(obj)
-        return _disassemble_column("index", column, obj.name, None)
+        return _disassemble_column("index", column, obj.name, None, sharer)
     raise TypeError(f"expected a cuDF DataFrame, Series or Index, found {type(obj).__name__}")
 
 
+def describe(
+    obj: cudf.DataFrame | cudf.Series | cudf.Index, preserve_index: bool | None = None
+) -> ExportInput | None:
+    """Return what `disassemble` does, for its schema alone: the columns have no memory.
+
+    Nothing is brought back that was spilled. None where a column has to be made of a RangeIndex.
+    """
+    if isinstance(obj, cudf.RangeIndex):
+        return None
+    if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
+        return None
+    return disassemble(obj, preserve_index, sharer=buffer_describer())
+
+
 def _disassemble_column(
-    object_type: ObjectType, column: ColumnBase, label: Hashable, index: cudf.RangeIndex | None
+    object_type: ObjectType,
+    column: ColumnBase,
+    label: Hashable,
+    index: cudf.RangeIndex | None,
+    sharer: BufferSharer,
 ) -> ExportInput:
     row_index = None
     names = [label]
@@ -119,7 +149,7 @@ def _disassemble_column(
     def convert(share_buffer: ShareBuffer) -> tuple[list[plc.Column], SchemaSpec]:
         return _convert_column(object_type, column, label, row_index, share_buffer)
 
-    converted, spec = _share(object_type, [column], None, names, rows, buffer_sharer(), convert)
+    converted, spec = _share(object_type, [column], None, names, rows, sharer, convert)
     return ExportInput("column", converted, column.size, spec)
 
 
@@ -139,9 +169,10 @@ def _convert_column(
     return [converted], SchemaSpec([field], {}, tuple(objects))
 
 
-def _disassemble_frame(frame: _Frame, preserve_index: bool | None, stream: Any) -> ExportInput:
+def _disassemble_frame(
+    frame: _Frame, preserve_index: bool | None, stream: Any, sharer: BufferSharer
+) -> ExportInput:
     index = frame.index
-    sharer = buffer_sharer()
     rows = None
     levels: Sequence[ColumnBase] = ()
     columns = frame.columns
