@@ -74,14 +74,10 @@ class ArrowDeviceAccessor:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema that the object exports with."""
-        kind, schema = self._description()
+        if (known := describe(self._obj)) is None:
+            return self.export().schema
+        kind, schema = known
         return as_schema(schema) if kind == "table" else as_field(schema)
-
-    def _description(self) -> tuple[str, Any]:
-        if (known := describe(self._obj)) is not None:
-            return known
-        exported = self.export()
-        return exported._kind, exported
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
@@ -91,7 +87,8 @@ class ArrowDeviceAccessor:
         return exported.__arrow_c_device_array__(requested_schema, **kwargs)
 
     def __arrow_c_schema__(self) -> object:
-        return self._description()[1].__arrow_c_schema__()
+        known = describe(self._obj)
+        return (self.export() if known is None else known[1]).__arrow_c_schema__()
 
     def __repr__(self) -> str:
         return f"<{_NAME} of a cuDF {type(self._obj).__name__}: export() hands it to Arrow>"

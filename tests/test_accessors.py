@@ -46,7 +46,6 @@ def test_every_cudf_object_has_the_accessor(obj):
     found = obj.arrow_device.export(stream="s", preserve_index=True)
     assert found.obj is obj
     assert found.options == {"stream": "s", "requested_schema": None, "preserve_index": True}
-    assert obj.arrow_device.schema == "the schema"
     assert type(obj).__name__ in repr(obj.arrow_device)
 
 
@@ -54,7 +53,13 @@ def test_the_accessor_speaks_the_protocol():
     obj = OBJECTS[0]
     found, requested, kwargs = obj.arrow_device.__arrow_c_device_array__("schema", later=None)
     assert (found.obj, requested, kwargs) == (obj, "schema", {"later": None})
-    assert obj.arrow_device.__arrow_c_schema__() == "a capsule"
+
+
+def test_only_the_schema_of_a_range_index_takes_an_export():
+    for obj in OBJECTS:
+        is_exported = isinstance(obj, cudf.RangeIndex)
+        assert (obj.arrow_device.schema == "the schema") == is_exported
+        assert (obj.arrow_device.__arrow_c_schema__() == "a capsule") == is_exported
 
 
 def test_registering_again_changes_nothing():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, Self
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import pyarrow as pa
 
@@ -79,7 +79,7 @@ class DeviceArrayStream:
         # The next consumer's, or lent to one that may give it back; loops have theirs.
         self._waiting: ExportedStream | None = passes.open()
         self._newest_state = self._waiting.state
-        self._iterated: WeakValueDictionary[int, ExportedStream] = WeakValueDictionary()
+        self._iterated: set[ref[ExportedStream]] = set()
         self._is_released = False
         self._seen_schema: Schema | None = None
         self._seen_device_type: DeviceType | None = None
@@ -176,16 +176,17 @@ class DeviceArrayStream:
         """
         if self._is_released:
             raise ValueError("a stream that was released found, one with batches expected")
-        waiting, why_once = self._waiting, self._passes.why_once
-        # One that another thread has make its first batch is its own, if there are others.
-        if waiting is not None and waiting.is_at_start and (why_once or not waiting.is_read):
+        waiting = self._waiting
+        if waiting is not None and waiting.is_at_start:
             state = waiting.state
+            # With the schema that another consumer asked for, or without the one asked for now.
             is_fixed = not waiting.has_given_schema and (
                 state.requested_schema is not None or (is_requested and state.started)
             )
-            if why_once or not is_fixed:
+            # What another thread is looking at is left to it, if there are other passes.
+            if not (is_fixed or waiting.is_read) or self._passes.why_once:
                 return waiting
-        if why_once:
+        if why_once := self._passes.why_once:
             raise self.error or ValueError(why_once)
         self._waiting = waiting = self._passes.open()
         self._newest_state = waiting.state
@@ -200,7 +201,7 @@ class DeviceArrayStream:
         if self._waiting is stream:
             # A loop that is left early drops it.
             self._waiting = None
-        self._iterated[id(stream)] = stream
+        self._iterated.add(ref(stream, self._iterated.discard))
         if self._is_released:
             stream.release()
         return stream
@@ -246,7 +247,7 @@ class DeviceArrayStream:
         A batch that another thread is making is the last one of its loop.
         """
         self._is_released = True
-        for stream in (self._waiting, *(ref() for ref in self._iterated.valuerefs())):
+        for stream in (self._waiting, *(found() for found in tuple(self._iterated))):
             if stream is not None:
                 stream.release()
         self._passes.release()

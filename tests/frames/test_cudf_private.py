@@ -165,7 +165,7 @@ def test_describing_leaves_buffers_alone(monkeypatch):
     buffer = column(INTS, np.dtype("int64")).data
     span = private.buffer_describer()(buffer)
     assert (span.owner, span.size) == (buffer.owner, buffer.size)
-    assert span.ptr != buffer.ptr
+    assert span.ptr not in (0, buffer.owner._ptr)
     assert list(buffer.owner._slices) == [buffer]
     assert buffer.owner.spillable
     assert not buffer.owner._spill_locks

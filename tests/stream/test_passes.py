@@ -438,9 +438,9 @@ def test_a_loop_that_is_left_early_closes_its_source():
             finally:
                 closed.append(True)
 
-    for source in (Closing(), iter(Closing())):
+    for make in (Closing, lambda: iter(Closing())):
         closed.clear()
-        stream = bridge.to_arrow_device_stream(source)
+        stream = bridge.to_arrow_device_stream(make())
         for _ in stream:
             break
         assert closed == [True]
