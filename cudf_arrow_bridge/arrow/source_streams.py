@@ -10,7 +10,6 @@ from typing import Any
 from .._core.import_ import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream_import import StreamReader
-from .device_array import DeviceArray
 from .options import Kind, check_kind
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
@@ -97,8 +96,7 @@ def open_stream(obj: Any) -> SourceStream:
         If an iterable is empty, so that there is no schema.
     """
     for name in STREAM_PROTOCOLS:
-        # Our tables have these, too, but as one array they keep their labels.
-        if hasattr(obj, name) and not isinstance(obj, DeviceArray):
+        if hasattr(obj, name):
             reader = StreamReader(getattr(obj, name)())
             schema = reader.schema()
             labels = () if reader.state is None else reader.state.labels

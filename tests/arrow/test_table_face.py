@@ -217,8 +217,8 @@ def test_after_release(table, use):
         use(table)
 
 
-def test_our_own_imports_take_a_table_as_an_array():
-    """Not as a stream, though it has those protocols, too: labels and rows stay."""
+def test_labels_and_rows_of_a_table_stay_however_we_take_it():
+    """As an array, or as the stream that it is, too."""
     labels = pd.Index([("a", 1), 2], tupleize_cols=False)
     whole = bridge.from_arrow_device(pa.record_batch({"x": [1, 2, 3], "y": [4, 5, 6]}))
     named = frame(dict(zip(labels, [whole["x"]._column, whole["y"]._column], strict=True)))
