@@ -173,3 +173,13 @@ def test_keywords_of_later_versions():
     with pytest.raises(NotImplementedError, match="later"):
         array().__arrow_c_device_stream__(None, later=1)
     array().__arrow_c_device_stream__(None, later=None)
+
+
+def test_what_the_cpu_cannot_read_is_a_device_stream_only(monkeypatch):
+    exported = array()
+    monkeypatch.setattr(bridge.DeviceArray, "device_type", bridge.DeviceType.CUDA)
+    assert hasattr(exported, "__arrow_c_device_stream__")
+    for name in ("__arrow_c_stream__", "__arrow_c_array__"):
+        assert not hasattr(exported, name)
+        with pytest.raises(AttributeError, match=f"{name} needs memory that the CPU can read"):
+            getattr(exported, name)
