@@ -44,7 +44,9 @@ def main() -> None:
         help="measure nothing: show and draw the results that --json wrote there",
     )  # fmt: skip
     parser.add_argument(
-        "--markdown", action="store_true", help="print the table of docs/speed.md instead of the others"
+        "--markdown",
+        action="store_true",
+        help="print the table of docs/speed.md instead of the others",
     )
     options = parser.parse_args()
     if options.source is not None and (options.quick or options.only or options.json):

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
+from .arrow.schemas import as_field, as_schema
 from .cuda.streams import cudf_handle_of_all_threads
+from .export.inputs import describe
 from .frames.proxies import proxy_class
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
@@ -75,7 +77,10 @@ class ArrowDeviceAccessor:
     @property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of a frame, or the field of a series or index, as it is exported."""
-        return self.export().schema
+        if (known := describe(self._obj)) is None:
+            return self.export().schema
+        kind, schema = known
+        return as_schema(schema) if kind == "table" else as_field(schema)
 
     # Consumers may call these on any thread, and do not know which one made the data.
 
@@ -111,7 +116,9 @@ class ArrowDeviceAccessor:
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
-        return self.export().__arrow_c_schema__()
+        known = describe(self._obj)
+        described = self.export() if known is None else known[1]
+        return described.__arrow_c_schema__()
 
     def __repr__(self) -> str:
         return f"<{_NAME} of a cuDF {type(self._obj).__name__}: export() hands it to Arrow>"

@@ -8,14 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core.schema import Schema, as_capsule
-from ._core.stream_export import ExportedStream, StreamState
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import check_max_rows, export_arguments
 from .cuda.residency import DeviceType
 from .export.exporter import ArrayExporter, export_object
-from .export.stream_sources import exportable_objects, open_source
-from .export.streams import StreamExporter
+from .export.stream_sources import open_source
+from .export.streams import StreamPasses
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -162,7 +161,9 @@ def to_arrow_device_stream(
     Returns
     -------
     DeviceArrayStream
-        A stream that can be consumed once.
+        A stream that can be consumed as often as `source`: again and again, unless that is or holds
+        a generator, another iterator or a foreign stream of unknown length. It keeps `source` alive
+        until it is released.
 
     Raises
     ------
@@ -200,10 +201,8 @@ def to_arrow_device_stream(
     source, or a batch whose types, names or kind of memory are not those of the batches before.
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
+    max_rows = check_max_rows(max_rows)
     source = open_source(source, columns, filter)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
-    state = StreamState()
-    exporter = StreamExporter(arguments, state, check_max_rows(max_rows), preserve_index)
-    sources = exporter.batch_sources(exportable_objects(source, arguments.stream))
-    exporter_of = partial(ArrayExporter, arguments)
-    return DeviceArrayStream(ExportedStream(sources, state, requested), exporter_of)
+    passes = StreamPasses(source, arguments, max_rows, preserve_index, requested)
+    return DeviceArrayStream(passes, partial(ArrayExporter, arguments))

@@ -59,7 +59,6 @@ def test_every_cudf_object_has_the_accessor(obj, exporter):
         found = export(stream="s", preserve_index=True)
         assert found.obj is obj
         assert found.options == {"stream": "s", "preserve_index": True}
-    assert obj.arrow_device.schema == "the schema"
     assert type(obj).__name__ in repr(obj.arrow_device)
 
 
@@ -70,7 +69,13 @@ def test_the_accessor_speaks_the_device_protocols(method, exporter):
     assert (found.obj, requested, kwargs) == (obj, "schema", {"later": None})
     # Whichever thread it is called on.
     assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
-    assert obj.arrow_device.__arrow_c_schema__() == "a capsule"
+
+
+def test_only_the_schema_of_a_range_index_takes_an_export(exporter):
+    for obj in OBJECTS:
+        is_exported = isinstance(obj, cudf.RangeIndex)
+        assert (obj.arrow_device.schema == "the schema") == is_exported
+        assert (obj.arrow_device.__arrow_c_schema__() == "a capsule") == is_exported
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from testing.consumers import CONSUMERS, KINDS, TABLE, hand_over, take_back
 
 SCRIPT = Path(__file__).parents[1] / "dev" / "consumers_page.py"

@@ -269,6 +269,15 @@ cdef class InputExporter:
         )
 
 
+def schema_of_input(ExportInput export_input not None) -> Schema:
+    """Return the schema that columns are exported with; nothing of their memory is read."""
+    cdef vector[column_view] views
+    add_views(views, export_input.columns)
+    return export_input.schema_spec.schema_of(
+        views, export_input.kind == "table", export_input.num_rows, None
+    )
+
+
 cdef class BatchSource:
     """Batches of a stream: `cudf_arrow_bridge::batch_source` for Python."""
 
@@ -299,6 +308,9 @@ def single_batch(Schema schema not None, ExportedArray array not None) -> BatchS
     """Make a source of one array that is exported already."""
     cdef BatchSource result = BatchSource.__new__(BatchSource)
     cdef core.stream_batch batch
+    if array.array.is_released():
+        # It would look like the end of the stream.
+        raise ValueError("the device array was released")
     batch.schema = schema.schema
     batch.array = array.array
     result.source = move(core.single(batch))

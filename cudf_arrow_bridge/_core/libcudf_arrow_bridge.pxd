@@ -270,6 +270,7 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         const shared_schema& schema() except +libcudf_exception_handler
         int32_t device_type() except +libcudf_exception_handler
         stream_batch next() except +libcudf_exception_handler
+        bool has_failed() noexcept
         bool is_released() noexcept
         void reset() noexcept
 

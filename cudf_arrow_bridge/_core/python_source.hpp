@@ -4,6 +4,8 @@
 #include <cudf_arrow_bridge/stream.hpp>
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,12 +33,47 @@ inline std::unique_ptr<batch_source> python_source(std::shared_ptr<void const> o
   });
 }
 
+/// Where a stream lies that a consumer gave back, having pulled no batch. For any number of
+/// threads.
+class returned_stream {
+ public:
+  void put(device_array_stream&& stream)
+  {
+    auto const lock = std::lock_guard{mutex_};
+    stream_.emplace(std::move(stream));
+  }
+
+  /// @return Whether there was one, which is in `stream` now
+  bool take(device_array_stream& stream)
+  {
+    auto const lock = std::lock_guard{mutex_};
+    if (!stream_) { return false; }
+    stream = std::move(*stream_);
+    stream_.reset();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<device_array_stream> stream_;
+};
+
+/// Gives a stream back to whoever still waits for it; else it is destroyed.
+inline return_function give_back_to(std::weak_ptr<returned_stream> owner)
+{
+  return [owner = std::move(owner)](device_array_stream&& stream) {
+    if (auto const place = owner.lock()) { place->put(std::move(stream)); }
+  };
+}
+
 /// `device_array_stream::to_arrow`, which leaves nothing in the stream.
-inline unique_device_array_stream move_to_arrow(device_array_stream& stream)
-{ return std::move(stream).to_arrow(); }
+inline unique_device_array_stream move_to_arrow(device_array_stream& stream,
+                                                std::shared_ptr<returned_stream> const& owner)
+{ return std::move(stream).to_arrow(give_back_to(owner)); }
 
 /// `device_array_stream::to_arrow_host`, which leaves nothing in the stream.
-inline unique_array_stream move_to_arrow_host(device_array_stream& stream)
-{ return std::move(stream).to_arrow_host(); }
+inline unique_array_stream move_to_arrow_host(device_array_stream& stream,
+                                              std::shared_ptr<returned_stream> const& owner)
+{ return std::move(stream).to_arrow_host(give_back_to(owner)); }
 
 }  // namespace cudf_arrow_bridge

@@ -106,6 +106,10 @@ cdef class SharedSpan(Span):
             PySet_Discard(self.references, self.reference)
 
 
+#: Stands for the addresses of memory that nobody reads; libcudf refuses null.
+cdef size_t NO_ADDRESS = 256
+
+
 cdef object member(dict members, object name):
     """Return an attribute of an object from its ``__dict__``."""
     cdef PyObject* value = PyDict_GetItemWithError(members, name)
@@ -121,14 +125,19 @@ cdef class BufferSharer:
     ----------
     layout
         What buffers are like.
+    is_schema_only
+        Whether nobody will read the memory: it is then neither locked nor brought back nor
+        referred to, and its address is not the true one.
     """
 
     cdef CudfLayout layout
+    cdef bint is_schema_only
     #: Made for the first buffer that may be spilled.
     cdef object lock
 
-    def __init__(self, CudfLayout layout not None):
+    def __init__(self, CudfLayout layout not None, bint is_schema_only=False):
         self.layout = layout
+        self.is_schema_only = is_schema_only
 
     def __call__(self, buffer):
         """Share a buffer; return anything else as it is."""
@@ -143,6 +152,10 @@ cdef class BufferSharer:
         plain = plain and type(owner) is layout.buffer_owner
         cdef SharedSpan span = SharedSpan.__new__(SharedSpan)
         span.owner = owner
+        if self.is_schema_only:
+            span.ptr = NO_ADDRESS
+            span.size = PyLong_AsSize_t(PyObject_GetAttr(buffer, layout.size))
+            return span
         if not plain and isinstance(owner, layout.spillable_owner):
             if self.lock is None:
                 self.lock = layout.spill_lock()

@@ -4,7 +4,8 @@
 import errno
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp cimport bool
+from libcpp.memory cimport make_shared, shared_ptr, unique_ptr
 from libcpp.string cimport string
 from libcpp.utility cimport move
 from pylibcudf.exception_handler cimport libcudf_exception_handler
@@ -31,10 +32,14 @@ cdef extern from "<cerrno>" nogil:
 cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
     ctypedef int (*pull_function)(const void*, unique_ptr[batch_source]&, string&) noexcept
     unique_ptr[batch_source] python_source(shared_ptr[const void], pull_function) except +
+    cdef cppclass returned_stream:
+        bool take(device_array_stream&) except +
     unique_device_array_stream move_to_arrow(
-        device_array_stream&
+        device_array_stream&, const shared_ptr[returned_stream]&
     ) except +libcudf_exception_handler
-    unique_array_stream move_to_arrow_host(device_array_stream&) except +libcudf_exception_handler
+    unique_array_stream move_to_arrow_host(
+        device_array_stream&, const shared_ptr[returned_stream]&
+    ) except +libcudf_exception_handler
 
 
 cdef class StreamState:
@@ -135,7 +140,7 @@ cdef int pull(
 
 
 cdef class ExportedStream:
-    """A stream of exported batches: `cudf_arrow_bridge::device_array_stream` for Python.
+    """A pass over batches: `cudf_arrow_bridge::device_array_stream` for Python.
 
     For one call at a time: while a source makes a batch, calls of other threads and of the source
     itself are refused with a `ValueError`.
@@ -151,9 +156,16 @@ cdef class ExportedStream:
         the first batch.
     """
 
+    cdef object __weakref__
     cdef device_array_stream stream
     cdef readonly StreamState state
-    cdef bint is_read
+    #: Whether somebody has this pass for himself.
+    cdef bint is_claimed
+    #: Whether a call is pulling a batch.
+    cdef readonly bint is_read
+    cdef bint is_dropped
+    #: Where a consumer that pulls no batch leaves the stream; empty before there is one.
+    cdef shared_ptr[returned_stream] returned
 
     def __init__(self, sources, StreamState state not None, Schema schema):
         cdef BatchIterator iterator = BatchIterator.__new__(BatchIterator)
@@ -166,14 +178,54 @@ cdef class ExportedStream:
         cdef unique_ptr[batch_source] source = python_source(share_object(iterator), pull)
         self.stream = device_array_stream(move(source), c_schema)
 
+    @property
+    def is_at_start(self) -> bool:
+        """Whether the next to claim this pass gets all batches.
+
+        So it is until somebody claims it, and again when a consumer gave it back: released it
+        without having pulled a batch.
+        """
+        if self.is_dropped:
+            return False
+        if self.is_claimed and not (
+            self.returned.get() != NULL and self.returned.get().take(self.stream)
+        ):
+            return False
+        self.is_claimed = False
+        return self.is_read or not self.stream.has_failed()
+
+    def claim(self) -> bool:
+        """Take this pass if it is at its start; False if somebody else has it.
+
+        Of several threads, one gets it; none while another is asking for the schema.
+        """
+        if not self.is_at_start:
+            return False
+        self.begin()
+        self.is_read = False
+        self.is_claimed = True
+        return True
+
+    def unclaim(self) -> None:
+        """Leave a pass to others of which no batch was taken."""
+        self.is_claimed = False
+
     cdef int begin(self) except -1:
-        """Keep other calls out until `is_read` is False again."""
+        """Keep other calls out until `end`."""
+        if self.is_dropped:
+            raise ValueError("a stream that was released found, one with batches expected")
         if self.is_read:
             raise ValueError(
                 "a stream that another call is reading found, one at rest expected: a stream is "
                 "read by one thread at a time, and not by its own source"
             )
         self.is_read = True
+        return 0
+
+    cdef int end(self) except -1:
+        self.is_read = False
+        if self.is_dropped:
+            self.drop()
         return 0
 
     cdef int check_source(self) except -1:
@@ -202,7 +254,7 @@ cdef class ExportedStream:
             if self.state.error is None:
                 raise
         finally:
-            self.is_read = False
+            self.end()
         self.check_source()
         if batch.is_end():
             return None
@@ -222,7 +274,7 @@ cdef class ExportedStream:
             if self.state.error is None:
                 raise
         finally:
-            self.is_read = False
+            self.end()
         self.check_source()
         return Schema.wrap(schema)
 
@@ -237,43 +289,52 @@ cdef class ExportedStream:
             if self.state.error is None:
                 raise
         finally:
-            self.is_read = False
+            self.end()
         self.check_source()
         return device_type
 
     def device_stream_capsule(self):
-        """Move the remaining batches into an `ArrowDeviceArrayStream`, in a capsule."""
+        """Move the remaining batches into an `ArrowDeviceArrayStream`, in a capsule.
+
+        If it is released before a batch was pulled, they come back; see `is_at_start`.
+        """
         cdef unique_device_array_stream stream
         self.device_type()
         self.begin()
         try:
+            self.returned = make_shared[returned_stream]()
             with nogil:
-                stream = move(move_to_arrow(self.stream))
+                stream = move(move_to_arrow(self.stream, self.returned))
         finally:
-            self.is_read = False
+            self.end()
         return device_stream_to_capsule(stream, self.state)
 
     def stream_capsule(self):
-        """Move the remaining batches into an `ArrowArrayStream`, in a capsule."""
+        """Move the remaining batches into an `ArrowArrayStream`; see `device_stream_capsule`."""
         cdef unique_array_stream stream
         self.device_type()
         self.begin()
         try:
+            self.returned = make_shared[returned_stream]()
             with nogil:
-                stream = move(move_to_arrow_host(self.stream))
+                stream = move(move_to_arrow_host(self.stream, self.returned))
         finally:
-            self.is_read = False
+            self.end()
         return stream_to_capsule(stream, self.state)
 
     def release(self) -> None:
-        """Drop the source, and a first batch that was pulled ahead."""
-        cdef device_array_stream stream
-        self.begin()
-        self.is_read = False
-        stream = move(self.stream)
+        """Drop the source, and a first batch that was pulled ahead; consumers keep what they have.
+
+        If another call is reading, it is the one that drops them, at its end.
+        """
+        self.is_dropped = True
+        if not self.is_read:
+            self.drop()
+
+    cdef int drop(self) except -1:
+        cdef device_array_stream stream = move(self.stream)
+        cdef shared_ptr[returned_stream] returned = move(self.returned)
         with nogil:
             stream.reset()
-
-    @property
-    def is_released(self) -> bool:
-        return self.stream.is_released()
+            returned.reset()
+        return 0

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from .._core.exported_array import DescribedArray
 from .._core.tensor import tensor_of
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
@@ -17,6 +16,7 @@ from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .report import Report, report_column
 from .schemas import as_field, as_schema
+from .table_face import TableFace
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
@@ -36,11 +36,15 @@ class Exporter(Protocol):
         """Return the exporter of one of the array's children, None if it cannot be exported."""
 
 
-class DeviceArray(DescribedArray, TensorProtocols):
+class DeviceArray(TableFace, TensorProtocols):
     """A cuDF object as an Arrow device array.
 
     It shares ownership of the source's buffers: the source may be dropped first. It can be exported
-    any number of times; what each consumer gets is released on its own.
+    any number of times; what each consumer gets is released on its own. As a context manager, it is
+    released at the end.
+
+    A table has what record batches of pyarrow have: it is also a stream of one batch, and
+    ``array["name"]`` is a column of it, itself an array.
 
     Numbers without nulls are also a tensor, through DLPack, the CUDA array interface and NumPy: a
     column has one dimension, a table of columns of one type has two. For any other column, `buffer`
@@ -75,11 +79,7 @@ class DeviceArray(DescribedArray, TensorProtocols):
 
         A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
         """
-        if self.device_type == DeviceType.CUDA:
-            raise AttributeError(
-                "__arrow_c_array__ needs memory that the CPU can read; this is on "
-                f"CUDA device {self.device_id}"
-            )
+        self._check_readable("__arrow_c_array__")
         return self._export_host
 
     def _export_host(self, requested_schema: object | None = None) -> tuple[object, object]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repr of a device array: one screen of text, or a small table in a notebook.
+"""The repr of a device array or stream: one screen of text, or a small table in a notebook.
 
 Only public attributes are used, so that any object with those of a ``DeviceArray`` can be shown.
 """
@@ -118,13 +118,50 @@ def html(array: DeviceArrayLike) -> str:
     if array.is_released:
         return "<div><b>DeviceArray</b>, released</div>"
     lines, notes = visible_lines(array)
-    head = "".join(f'<th style="text-align:left">{escape(heading)}</th>' for heading in HEADINGS)
-    body = "".join(_html_row(line) for line in lines)
+    body = "".join(_html_row(line.depth, line.name, line[2:]) for line in lines)
     foot = "".join(f'<tr><td colspan="{len(HEADINGS)}">{escape(note)}</td></tr>' for note in notes)
-    return (
-        f"<div><b>DeviceArray</b>, {escape(summary(array))}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}{foot}</tbody></table></div>"
-    )
+    table = _html_table(HEADINGS, body + foot)
+    return f"<div><b>DeviceArray</b>, {escape(summary(array))}{table}</div>"
+
+
+def stream_html(state: str, schema: pa.Schema | pa.Field | None) -> str:
+    """Describe a stream of device arrays as an HTML table of its columns; names are escaped.
+
+    Parameters
+    ----------
+    state : str
+        What has become of the stream.
+    schema : pa.Schema, pa.Field or None
+        The schema of its batches; None while nobody knows it.
+
+    Returns
+    -------
+    str
+        An HTML fragment.
+    """
+    title = f"<b>DeviceArrayStream</b>, {escape(state)}"
+    if schema is None:
+        return f"<div>{title}, its schema is that of the first batch</div>"
+    is_table = isinstance(schema, pa.Schema)
+    fields = list(schema) if is_table else [schema]
+    shown = list(islice(field_rows(fields, 0), LINES))
+    rows = "".join(_html_row(*row) for row in shown)
+    hidden = len(fields) - sum(depth == 0 for depth, _, _ in shown)
+    if hidden:
+        rows += f'<tr><td colspan="2">... and {count(hidden, "more column")}</td></tr>'
+    what = f"batches of {count(len(fields), 'column')}" if is_table else "batches of a column"
+    return f"<div>{title}, {what}{_html_table(HEADINGS[:2], rows)}</div>"
+
+
+def field_rows(fields: Sequence[pa.Field], depth: int) -> Iterator[tuple[int, str, list[str]]]:
+    """Give depth, name and type of each field and, one level deeper, of its children."""
+    for field in fields:
+        yield depth, printable(field.name), [type_name(field.type)]
+        storage = field.type
+        if isinstance(storage, pa.BaseExtensionType):
+            storage = storage.storage_type
+        children = [storage.field(i) for i in range(storage.num_fields)]
+        yield from field_rows(children, depth + 1)
 
 
 def summary(array: DeviceArrayLike) -> str:
@@ -216,7 +253,12 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _html_row(line: ColumnLine) -> str:
-    indent = f"padding-left:{line.depth * 1.5 + 0.5:g}em"
-    name = f'<td style="text-align:left;{indent}">{escape(line.name)}</td>'
-    return f"<tr>{name}{''.join(f'<td>{escape(cell)}</td>' for cell in line[2:])}</tr>"
+def _html_table(headings: Sequence[str], rows: str) -> str:
+    head = "".join(f'<th style="text-align:left">{escape(heading)}</th>' for heading in headings)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _html_row(depth: int, name: str, cells: Sequence[str]) -> str:
+    indent = f"padding-left:{depth * 1.5 + 0.5:g}em"
+    first = f'<td style="text-align:left;{indent}">{escape(name)}</td>'
+    return f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pylibcudf as plc
 
 from .._core.columns import Span, rebuild_all, types_of
-from .._core.export import ExportArguments, ExportInput, pylibcudf_input
+from .._core.export import ExportArguments, ExportInput, pylibcudf_input, schema_of_input
 from .._core.import_ import ImportArguments
-from .._core.schema import SchemaSpec
+from .._core.schema import Schema, SchemaSpec
 from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.refusals import ANY_PROTOCOL, refusal
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .._core.export import MadeMemory
     from .._core.protocols import Stream
 
-__all__ = ["export_input_of", "export_input_of_source", "is_cudf"]
+__all__ = ["describe", "export_input_of", "export_input_of_source", "is_cudf"]
 
 
 def export_input_of(
@@ -69,6 +69,26 @@ def export_input_of(
     if has_stream_protocol(obj):
         return _input_of_stream(obj, arguments)
     raise refusal(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
+
+
+def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
+    """Return what an object of cuDF or pylibcudf is exported as, without touching its memory.
+
+    None for any other object, and where only the export tells: a column is made of a range index.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    preserve_index
+        As for the export; see `export_input_of`.
+    """
+    described: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
+    if described is None and is_cudf(obj):
+        from ..frames.disassemble import describe as describe_frame
+
+        described = describe_frame(obj, preserve_index)
+    return None if described is None else (described.kind, schema_of_input(described))
 
 
 def is_cudf(obj: Any) -> bool:

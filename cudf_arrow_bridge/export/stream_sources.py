@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
+from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
     from .._core.protocols import Stream
 
-__all__ = ["exportable_objects", "open_source"]
+__all__ = ["Take", "exportable_objects", "open_source"]
+
+#: Called with each object that can be consumed once; raises if another pass has it.
+Take = Callable[[Any], None]
 
 
 def open_source(
@@ -71,7 +75,7 @@ def open_source(
     return source
 
 
-def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
+def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]:
     """Iterate over the objects of a source that can be exported, each made when it is asked for.
 
     Parameters
@@ -80,6 +84,8 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
         What `open_source` returns. Each call begins anew, except with iterators.
     stream
         The stream of the export. It waits for row groups and partitions that are made here.
+    take
+        Called before an iterator, or a stream that may be one-shot, is read.
 
     Raises
     ------
@@ -93,16 +99,23 @@ def exportable_objects(source: Any, stream: Stream) -> Iterator[Any]:
     if has_array_protocol(source):
         return iter((source,))
     if has_stream_protocol(source):
+        # A stream that was read need not say so: pyarrow's readers just give no more batches. What
+        # knows its length, has the rows. Our own streams say why they end.
+        if not isinstance(source, (Sized, DeviceArrayStream)):
+            take(source)
         return _source_arrays(open_stream(source))
     if _is_scanner(source):
         return _source_arrays(open_stream(source.to_reader()))
     if (partitions := partitions_of(source)) is not None:
-        return _objects_of_computed(compute_partitions(partitions), stream)
+        return _objects_of_computed(compute_partitions(partitions), stream, take)
     for name in ("to_delayed", "partitions"):
         if hasattr(source, name):
-            return _objects_of_computed(_computed_one_by_one(getattr(source, name)), stream)
+            computed = _computed_one_by_one(getattr(source, name))
+            return _objects_of_computed(computed, stream, take)
     if isinstance(source, Iterable):
-        return _objects_of_each(source, stream)
+        if isinstance(source, Iterator):
+            take(source)
+        return _objects_of_each(source, stream, take)
     raise TypeError(
         f"an object of type {type(source).__name__} found, cuDF data, a path, a dataset, an Arrow"
         " stream or an iterable of these expected"
@@ -122,24 +135,24 @@ def _is_scanner(obj: Any) -> bool:
     return ds is not None and isinstance(obj, ds.Scanner)
 
 
-def _objects_of_each(source: Iterable[Any], stream: Stream) -> Iterator[Any]:
+def _objects_of_each(source: Iterable[Any], stream: Stream, take: Take) -> Iterator[Any]:
     for obj in source:
-        yield from _objects_of(obj, stream)
+        yield from _objects_of(obj, stream, take)
         del obj
 
 
-def _objects_of_computed(partitions: Iterator[Any], stream: Stream) -> Iterator[Any]:
+def _objects_of_computed(partitions: Iterator[Any], stream: Stream, take: Take) -> Iterator[Any]:
     for computed in partitions:
         # Several threads may have computed it, each on its own per-thread default stream.
         with ordered(stream, cudf_handle_of_all_threads()):
-            yield from _objects_of(computed, stream)
+            yield from _objects_of(computed, stream, take)
         del computed
 
 
-def _objects_of(obj: Any, stream: Stream) -> Iterator[Any]:
+def _objects_of(obj: Any, stream: Stream, take: Take) -> Iterator[Any]:
     """Iterate over what an object that a source gave stands for itself."""
     _refuse_text(obj)
-    return exportable_objects(open_source(obj), stream)
+    return exportable_objects(open_source(obj), stream, take)
 
 
 def _computed_one_by_one(partitions: Any) -> Iterator[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batches of an exported stream, made of one object after the other."""
+"""The batches of an exported stream, of one object after the other, in any number of passes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,98 @@ from typing import Any, TypeVar
 
 from .._core.export import BatchSource, ExportArguments, export_slices, single_batch
 from .._core.schema import Schema
-from .._core.stream_export import StreamState
+from .._core.stream_export import ExportedStream, StreamState
 from ..arrow.sources import first_row_of
 from .exporter import passes_on
-from .inputs import export_input_of
+from .inputs import describe, export_input_of
+from .stream_sources import exportable_objects
 
-__all__ = ["StreamExporter"]
+__all__ = ["StreamExporter", "StreamPasses"]
 
 Exported = TypeVar("Exported")
 
 
+class StreamPasses:
+    """Opens passes over the batches of one source, each from the start; see `Passes`.
+
+    Parameters
+    ----------
+    source
+        What `to_arrow_device_stream` takes. Dropped once it is known to be read only once: the pass
+        that reads it keeps it.
+    arguments
+        The stream, and what the arrays may look like.
+    max_rows, preserve_index
+        See `StreamExporter`.
+    requested_schema
+        The schema that batches are exported with, and that of a stream without any, or None.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        arguments: ExportArguments,
+        max_rows: int | None,
+        preserve_index: bool | None,
+        requested_schema: Schema | None,
+    ) -> None:
+        self._source = source
+        self._arguments = arguments
+        self._max_rows = max_rows
+        self._preserve_index = preserve_index
+        self._requested_schema = requested_schema
+        # Which pass reads what can be read once. With a single key: setting it is one step, of
+        # which several threads can do only one.
+        self._taken: dict[None, tuple[StreamState, str]] = {}
+
+    @property
+    def why_once(self) -> str:
+        """Why no further pass can be opened; empty while one can."""
+        if not self._taken:
+            return ""
+        ((_, name),) = self._taken.values()
+        article = "an" if name[0] in "AEIOUaeiou" else "a"
+        return (
+            f"{article} {name} can be consumed once: a second pass over it found, a stream of its "
+            "own for each consumer expected (or a list, a frame, a table or a file as the source)"
+        )
+
+    def open(self) -> ExportedStream:
+        """Open a pass; see `Passes`."""
+        if why := self.why_once:
+            raise ValueError(why)
+        state = StreamState()
+        exporter = StreamExporter(self._arguments, state, self._max_rows, self._preserve_index)
+        objects = exportable_objects(
+            self._source, self._arguments.stream, partial(self._take, state)
+        )
+        return ExportedStream(exporter.batch_sources(objects), state, self._requested_schema)
+
+    def _take(self, by: StreamState, obj: Any) -> None:
+        first, _ = self._taken.setdefault(None, (by, type(obj).__name__))
+        if first is not by:
+            raise ValueError(self.why_once)
+        self._source = None
+
+    def known_schema(self) -> Schema | None:
+        """Return the schema of the batches if it takes none of them to know it; see `Passes`."""
+        if self._requested_schema is not None:
+            # The first batch tells how far it can be met.
+            return None
+        first = self._source
+        if isinstance(first, (list, tuple)) and first:
+            first = first[0]
+        described = describe(first, self._preserve_index)
+        return None if described is None else described[1]
+
+    def release(self) -> None:
+        """Let go of the source; see `Passes`."""
+        self._source = None
+
+
 @dataclass(frozen=True, slots=True)
 class StreamExporter:
-    """Makes the batches of a stream; see `to_arrow_device_stream`.
+    """Makes the batches of a pass; see `to_arrow_device_stream`.
 
     Attributes
     ----------

@@ -37,6 +37,7 @@ __all__ = [
     "attach_to_memory",
     "attached",
     "attached_to_memory",
+    "buffer_describer",
     "buffer_sharer",
     "category_values",
     "codes_dtype",
@@ -106,6 +107,14 @@ def buffer_sharer() -> BufferSharer:
     of them is gone.
     """
     return BufferSharer(_LAYOUT)
+
+
+def buffer_describer() -> BufferSharer:
+    """Return a function that takes the place of a sharer where only the schema is wanted.
+
+    Its spans have no memory: what is spilled stays so, and nothing is locked or referred to.
+    """
+    return BufferSharer(_LAYOUT, True)
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:

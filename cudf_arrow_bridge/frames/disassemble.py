@@ -20,7 +20,14 @@ from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
 from . import real_pandas as pd
-from .cudf_private import ColumnBase, buffer_sharer, columns_of, make_column, range_of
+from .cudf_private import (
+    ColumnBase,
+    buffer_describer,
+    buffer_sharer,
+    columns_of,
+    make_column,
+    range_of,
+)
 from .dtypes import dtype_hint
 from .imported_fields import imported_field
 from .labels import index_level_name, stringify
@@ -31,7 +38,7 @@ from .to_pylibcudf import ShareBuffer, column_to_pylibcudf
 if TYPE_CHECKING:
     from .._core.export import MadeMemory
 
-__all__ = ["disassemble", "level_labels"]
+__all__ = ["describe", "disassemble", "level_labels"]
 
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
@@ -69,6 +76,7 @@ def disassemble(
     preserve_index: bool | None = None,
     stream: Any = None,
     copy: bool | None = None,
+    sharer: BufferSharer | None = None,
 ) -> ExportInput:
     """Return the columns of a cuDF object, without copying data, and their schema spec.
 
@@ -85,6 +93,8 @@ def disassemble(
         The stream on which a column is made of a RangeIndex, as pylibcudf takes it.
     copy
         False: a RangeIndex that becomes a column is an error.
+    sharer
+        Shares their buffers; None for that of an export.
 
     Raises
     ------
@@ -93,28 +103,44 @@ def disassemble(
     ValueError
         If a RangeIndex becomes a column, which `copy` forbids.
     """
+    if sharer is None:
+        sharer = buffer_sharer()
     if isinstance(obj, cudf.DataFrame):
         frame = _Frame("frame", columns_of(obj), obj.columns, obj.index, obj.attrs)
-        return _disassemble_frame(frame, preserve_index, stream, copy)
+        return _disassemble_frame(frame, preserve_index, stream, copy, sharer)
     if isinstance(obj, cudf.Series):
         (column,) = columns_of(obj)
         if preserve_index:
             labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
             frame = _Frame("series", [column], labels, obj.index, obj.attrs)
-            return _disassemble_frame(frame, True, stream, copy)
+            return _disassemble_frame(frame, True, stream, copy, sharer)
         keep = preserve_index is None and isinstance(obj.index, cudf.RangeIndex)
-        return _disassemble_column("series", column, obj.name, obj.index if keep else None)
+        return _disassemble_column("series", column, obj.name, obj.index if keep else None, sharer)
     if isinstance(obj, cudf.MultiIndex):
         labels = level_labels(obj.names)
         frame = _Frame("index", columns_of(obj), labels, cudf.RangeIndex(len(obj)), {})
-        return _disassemble_frame(frame, None, stream, copy)
+        return _disassemble_frame(frame, None, stream, copy, sharer)
     if isinstance(obj, cudf.RangeIndex):
         column, made = _write_out(obj, compute_location(stream=stream), copy)
-        return _disassemble_column("index", column, obj.name, None, made)
+        return _disassemble_column("index", column, obj.name, None, sharer, made)
     if isinstance(obj, cudf.Index):
         (column,) = columns_of(obj)
-        return _disassemble_column("index", column, obj.name, None)
+        return _disassemble_column("index", column, obj.name, None, sharer)
     raise TypeError(f"expected a cuDF DataFrame, Series or Index, found {type(obj).__name__}")
+
+
+def describe(
+    obj: cudf.DataFrame | cudf.Series | cudf.Index, preserve_index: bool | None = None
+) -> ExportInput | None:
+    """Return what `disassemble` does, for its schema alone: the columns have no memory.
+
+    Nothing is brought back that was spilled. None where a column has to be made of a RangeIndex.
+    """
+    if isinstance(obj, cudf.RangeIndex):
+        return None
+    if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
+        return None
+    return disassemble(obj, preserve_index, sharer=buffer_describer())
 
 
 def _disassemble_column(
@@ -122,6 +148,7 @@ def _disassemble_column(
     column: ColumnBase,
     label: Hashable,
     index: cudf.RangeIndex | None,
+    sharer: BufferSharer,
     made: Sequence[MadeMemory] = (),
 ) -> ExportInput:
     row_index = None
@@ -135,7 +162,7 @@ def _disassemble_column(
     def convert(share_buffer: ShareBuffer) -> tuple[list[plc.Column], SchemaSpec]:
         return _convert_column(object_type, column, label, row_index, share_buffer)
 
-    converted, spec = _share(object_type, [column], None, names, rows, buffer_sharer(), convert)
+    converted, spec = _share(object_type, [column], None, names, rows, sharer, convert)
     return ExportInput("column", converted, column.size, spec, made)
 
 
@@ -156,10 +183,13 @@ def _convert_column(
 
 
 def _disassemble_frame(
-    frame: _Frame, preserve_index: bool | None, stream: Any, copy: bool | None
+    frame: _Frame,
+    preserve_index: bool | None,
+    stream: Any,
+    copy: bool | None,
+    sharer: BufferSharer,
 ) -> ExportInput:
     index = frame.index
-    sharer = buffer_sharer()
     rows = None
     levels: Sequence[ColumnBase] = ()
     made: Sequence[MadeMemory] = ()

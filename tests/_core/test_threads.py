@@ -73,10 +73,16 @@ class Halting:
 
 
 @contextmanager
-def second_batch_being_made(stream, source):
-    """Have another thread pull a stream of batches of 1, 2 and 3 rows, and halt at the second."""
-    found = []
-    puller = threading.Thread(target=lambda: found.extend(len(batch) for batch in stream))
+def second_batch_being_made(batches, source, found):
+    """Have another thread pull batches, and halt at the second."""
+
+    def pull():
+        try:
+            found.extend(len(batch) for batch in batches)
+        except ValueError as error:
+            found.append(str(error))
+
+    puller = threading.Thread(target=pull)
     puller.start()
     try:
         assert source.is_asked.wait(30)
@@ -84,38 +90,80 @@ def second_batch_being_made(stream, source):
     finally:
         source.goes_on.set()
         puller.join()
+
+
+def columns():
+    return [column_from(pa.array([0] * size)) for size in (1, 2, 3)]
+
+
+def test_a_pass_is_pulled_by_one_thread_at_a_time():
+    source, found = Halting(columns()), []
+    batches = iter(bridge.to_arrow_device_stream(source))
+    with (
+        second_batch_being_made(batches, source, found),
+        pytest.raises(ValueError, match="a stream that another call is reading found"),
+    ):
+        next(batches)
     assert found == [1, 2, 3]
 
 
+def test_other_passes_of_a_stream_need_not_wait():
+    source, found = Halting(columns()), []
+    stream = bridge.to_arrow_device_stream(source)
+    with second_batch_being_made(iter(stream), source, found):
+        assert len(next(iter(stream))) == 1
+        assert stream.schema.type == pa.int64()
+        stream.__arrow_c_device_stream__()
+    assert found == [1, 2, 3]
+
+
+def test_a_release_lets_the_batch_be_made_that_another_thread_asked_for():
+    source, found = Halting(columns()), []
+    stream = bridge.to_arrow_device_stream(source)
+    with second_batch_being_made(iter(stream), source, found):
+        stream.release()
+        assert stream.is_released
+    assert found[:2] == [1, 2]
+    assert found[2].startswith("a stream that was released found")
+
+
 ASKED = {
-    "a batch": next,
+    "a batch": lambda stream: next(iter(stream)),
     "its schema": lambda stream: stream.schema,
     "its memory": lambda stream: stream.device_type,
     "a C stream": lambda stream: stream.__arrow_c_device_stream__(),
-    "its release": lambda stream: stream.release(),
 }
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
-def test_a_stream_is_pulled_by_one_thread_at_a_time(ask):
-    source = Halting([column_from(pa.array([0] * size)) for size in (1, 2, 3)])
-    stream = bridge.to_arrow_device_stream(source)
-    with (
-        second_batch_being_made(stream, source),
-        pytest.raises(ValueError, match="a stream that another call is reading found"),
-    ):
+def test_nobody_takes_a_pass_whose_first_batch_is_being_made(ask):
+    is_asked, goes_on = threading.Event(), threading.Event()
+
+    def batches():
+        is_asked.set()
+        goes_on.wait(30)
+        yield from columns()
+
+    stream = bridge.to_arrow_device_stream(batches())
+    asker = threading.Thread(target=lambda: stream.schema)
+    asker.start()
+    assert is_asked.wait(30)
+    with pytest.raises(ValueError, match="a stream that another call is reading found"):
         ask(stream)
+    goes_on.set()
+    asker.join()
+    assert [len(batch) for batch in stream] == [1, 2, 3]
 
 
 def test_a_source_cannot_ask_for_its_own_batches():
     def batches():
         yield column_from(pa.array([1]))
-        next(stream)
+        next(loop)
 
-    stream = bridge.to_arrow_device_stream(batches())
-    assert len(next(stream)) == 1
+    loop = iter(bridge.to_arrow_device_stream(batches()))
+    assert len(next(loop)) == 1
     with pytest.raises(ValueError, match="a stream that another call is reading found"):
-        next(stream)
+        next(loop)
 
 
 def test_a_foreign_stream_is_pulled_by_one_thread_at_a_time():
@@ -123,8 +171,9 @@ def test_a_foreign_stream_is_pulled_by_one_thread_at_a_time():
     schema = pa.schema([("x", pa.int64())])
     reader = pa.RecordBatchReader.from_batches(schema, iter(source))
     pieces = bridge.from_arrow_device_stream(StreamOnly(reader), concat=False)
+    found: list[int | str] = []
     with (
-        second_batch_being_made(pieces, source),
+        second_batch_being_made(pieces, source, found),
         pytest.raises(ValueError, match="already executing"),
     ):
         next(pieces)

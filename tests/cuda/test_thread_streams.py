@@ -117,9 +117,9 @@ def test_what_another_thread_asks_for_is_exported_behind_the_data(stream, handle
 
 def test_batches_pulled_by_another_thread_are_exported_behind_the_data(used, per_thread):
     frame = bridge.from_arrow_device(BATCH)
-    stream = bridge.to_arrow_device_stream([frame, frame])
-    next(stream)
-    elsewhere(lambda: next(stream))
+    batches = iter(bridge.to_arrow_device_stream([frame, frame]))
+    next(batches)
+    elsewhere(lambda: next(batches))
     assert used == [PER_THREAD_HANDLE, LEGACY_HANDLE]
 
 
@@ -165,7 +165,7 @@ def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
     list(bridge.to_arrow_device_stream(path))
     assert orders == []
     # Whoever stops early has what was enqueued finished before the memory is another's, too.
-    next(bridge.to_arrow_device_stream(path, stream=OTHER))
+    next(iter(bridge.to_arrow_device_stream(path, stream=OTHER)))
     gc.collect()
     assert orders == THERE_AND_BACK
 

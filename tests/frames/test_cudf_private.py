@@ -164,6 +164,18 @@ def test_sharing_locks_what_may_be_spilled(monkeypatch):
     assert buffer.owner.spillable
 
 
+def test_describing_leaves_buffers_alone(monkeypatch):
+    turn_on(monkeypatch)
+    buffer = column(INTS, np.dtype("int64")).data
+    span = private.buffer_describer()(buffer)
+    assert (span.owner, span.size) == (buffer.owner, buffer.size)
+    assert span.ptr not in (0, buffer.owner._ptr)
+    assert list(buffer.owner._slices) == [buffer]
+    assert buffer.owner.spillable
+    assert not buffer.owner._spill_locks
+    assert private.buffer_describer()(None) is None
+
+
 def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
     manager = turn_on(monkeypatch)
     span = HostSpan(np.arange(3))

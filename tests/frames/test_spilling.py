@@ -17,6 +17,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing.host_frames import column, frame, index, multi, numbers, series
+from testing.peers.arrays import SchemaOnly
 from testing.spilling import HostBuffer, copy_to_host, locks, owners, turn_on
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
@@ -154,6 +155,29 @@ def test_what_was_spilled_is_brought_back(moving):
     assert moving.spill_device_memory(1) == 0
     assert pa.array(exported).to_pylist() == ROWS
     assert not memory.exposed
+
+
+SCHEMAS = {
+    "accessor": lambda obj: obj.arrow_device.schema,
+    "capsule": lambda obj: pa.field(SchemaOnly(obj.arrow_device)),
+    "stream": lambda obj: bridge.to_arrow_device_stream([obj], max_rows=2).schema,
+    "dropped index": lambda obj: bridge.to_arrow_device_stream(obj, preserve_index=False).schema,
+}
+
+
+@pytest.mark.parametrize("ask", SCHEMAS.values(), ids=SCHEMAS)
+def test_who_asks_for_the_schema_brings_nothing_back(obj, moving, ask):
+    preserve_index = False if ask is SCHEMAS["dropped index"] else None
+    exported = bridge.to_arrow_device(obj, preserve_index=preserve_index)
+    expected = exported.schema if ask is not SCHEMAS["capsule"] else pa.field(SchemaOnly(exported))
+    exported.release()
+    del exported
+    gc.collect()
+    memory = owners(obj)
+    moving.spill_device_memory(10**9)
+    assert all(owner.is_spilled for owner in memory)
+    assert ask(obj).equals(expected, check_metadata=True)
+    assert all(owner.is_spilled and owner.spillable for owner in memory)
 
 
 def imports():

@@ -5,11 +5,11 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))
+sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks import speed_page
 
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/speed.md").read_text()
 RESULTS = json.loads((ROOT / "benchmarks/results/host.json").read_text())["results"]
 

@@ -120,10 +120,11 @@ def test_our_own_consumer_raises_the_original(wrap, concat, position):
 def test_iteration_raises_the_original():
     error = KeyError("boom")
     stream = bridge.to_arrow_device_stream(failing(2, error))
-    assert [len(next(stream)), len(next(stream))] == [3, 3]
+    batches = iter(stream)
+    assert [len(next(batches)), len(next(batches))] == [3, 3]
     for _ in range(2):
         with pytest.raises(KeyError) as found:
-            next(stream)
+            next(batches)
         assert found.value is error
     assert stream.is_released
 
@@ -174,7 +175,7 @@ def test_the_schema_requested_counts_from_the_first_batch_on():
     stream = bridge.to_arrow_device_stream([BATCH], requested_schema=wanted)
     for _ in range(2):
         with pytest.raises(ValueError, match="a requested schema of 1 fields found, 2 expected"):
-            next(stream)
+            next(iter(stream))
 
 
 def test_a_batch_that_may_not_hold_nulls_fits_where_nulls_may_be():

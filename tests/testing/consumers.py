@@ -17,7 +17,16 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
-__all__ = ["CONSUMERS", "KINDS", "NUMBERS", "TABLE", "Consumer", "Outcome", "hand_over", "take_back"]
+__all__ = [
+    "CONSUMERS",
+    "KINDS",
+    "NUMBERS",
+    "TABLE",
+    "Consumer",
+    "Outcome",
+    "hand_over",
+    "take_back",
+]
 
 NUMBERS = pa.array([3, -1, 5, 7], pa.int64())
 TABLE = pa.table({"number": NUMBERS, "text": pa.array(["a", "", None, "dé"])})
@@ -36,7 +45,7 @@ class Consumer:
     modules
         What its code needs imported.
     calls
-        The code that takes an object `x` of each kind; a kind that it has no function for is left out.
+        The code that takes an object `x` of each kind that it has a function for.
     seen
         Returns what it took, in the memory that it has it in where pyarrow can be given that.
     names
@@ -59,7 +68,8 @@ class Consumer:
         """Run its code on an object of a kind."""
         for module in self.modules:
             importlib.import_module(module)
-        names = {name.split(".")[0]: importlib.import_module(name.split(".")[0]) for name in self.modules}
+        packages = {name.split(".")[0] for name in self.modules}
+        names = {name: importlib.import_module(name) for name in packages}
         with self.names() as more:
             yield eval(self.calls[kind], {**names, **more, "x": x})
 
@@ -130,7 +140,7 @@ def take_back(consumer: Consumer, kind: Kind) -> Outcome:
 def is_inside(part: pa.Buffer, whole: pa.Buffer) -> bool:
     """Say whether a buffer is a part of another's memory."""
     begin = part.address - whole.address
-    return 0 <= begin and begin + part.size <= whole.size
+    return begin >= 0 and begin + part.size <= whole.size
 
 
 def _chunked(arrow: Any) -> Seen:

@@ -106,6 +106,11 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> chain(
   std::function<std::unique_ptr<batch_source>()> next);
 
+class device_array_stream;
+
+/// Takes back a stream of which a consumer pulled no batch. Called from any thread.
+using return_function = std::function<void(device_array_stream&&)>;
+
 /**
  * @brief A stream of batches of one schema and one kind of memory, pulled one at a time.
  *
@@ -156,6 +161,9 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    */
   [[nodiscard]] stream_batch next();
 
+  /// @return Whether a batch failed, after which there are no others
+  [[nodiscard]] bool has_failed() const noexcept { return failure_ != nullptr; }
+
   /// @return Whether nothing is left to pull: the stream has ended, failed, been moved or reset
   [[nodiscard]] bool is_released() const noexcept { return source_ == nullptr && ahead_.is_end(); }
 
@@ -171,8 +179,11 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * Source: Arrow specification, "The Arrow C Device data interface", "Device stream interface".
    *
    * @throws ... what `device_type` throws; the stream is then still here
+   *
+   * @param give_back Gets the stream if it is released before `get_next` was called; empty: it is
+   *   destroyed then, too
    */
-  [[nodiscard]] unique_device_array_stream to_arrow() &&;
+  [[nodiscard]] unique_device_array_stream to_arrow(return_function give_back = {}) &&;
 
   /**
    * @brief Moves the remaining batches to an `ArrowArrayStream`, for memory that the CPU can read.
@@ -181,8 +192,10 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * @throws std::invalid_argument if the batches are in GPU memory; the stream is then still here
    * @throws ... what `device_type` throws; the stream is then still here
+   *
+   * @param give_back As in `to_arrow`
    */
-  [[nodiscard]] unique_array_stream to_arrow_host() &&;
+  [[nodiscard]] unique_array_stream to_arrow_host(return_function give_back = {}) &&;
 
  private:
   void peek();

@@ -37,17 +37,20 @@ void write_next(device_array_stream& batches, ArrowArray* out)
 template <typename Stream, typename Array>
 class exported_stream {
  public:
-  static void write(Stream& stream, device_array_stream&& batches)
+  static void write(Stream& stream, device_array_stream&& batches, return_function&& give_back)
   {
-    auto state            = std::make_unique<exported_stream>(std::move(batches));
-    stream.get_schema     = &get_schema;
-    stream.get_next       = &get_next;
+    auto state        = std::make_unique<exported_stream>(std::move(batches), std::move(give_back));
+    stream.get_schema = &get_schema;
+    stream.get_next   = &get_next;
     stream.get_last_error = &get_last_error;
     stream.release        = &release;
     stream.private_data   = state.release();
   }
 
-  explicit exported_stream(device_array_stream&& batches) : batches_{std::move(batches)} {}
+  exported_stream(device_array_stream&& batches, return_function&& give_back)
+    : batches_{std::move(batches)}, give_back_{std::move(give_back)}
+  {
+  }
 
  private:
   static exported_stream& of(Stream* stream) noexcept
@@ -61,7 +64,8 @@ class exported_stream {
 
   static int get_next(Stream* stream, Array* out) noexcept
   {
-    auto& self = of(stream);
+    auto& self       = of(stream);
+    self.has_pulled_ = true;
     return self.report([&] { write_next(self.batches_, out); });
   }
 
@@ -74,7 +78,10 @@ class exported_stream {
   static void release(Stream* stream) noexcept
   {
     stream->release = nullptr;
-    delete &of(stream);
+    auto const self = std::unique_ptr<exported_stream>{&of(stream)};
+    if (self->has_pulled_ || !self->give_back_) { return; }
+    // What cannot be given back is destroyed, as all others are.
+    (void)self->report([&] { self->give_back_(std::move(self->batches_)); });
   }
 
   /// Runs `work`. Turns an exception into an errno code and the text of `get_last_error`.
@@ -109,22 +116,25 @@ class exported_stream {
   }
 
   device_array_stream batches_;
+  return_function give_back_;
+  bool has_pulled_{false};  ///< whether the consumer asked for a batch
   std::string error_;
 };
 
 }  // namespace
 
-unique_device_array_stream device_array_stream::to_arrow() &&
+unique_device_array_stream device_array_stream::to_arrow(return_function give_back) &&
 {
   detail::nvtx_range const range{__func__};
   auto stream         = unique_device_array_stream{};
   stream->device_type = device_type();
-  exported_stream<ArrowDeviceArrayStream, ArrowDeviceArray>::write(*stream.get(), std::move(*this));
+  exported_stream<ArrowDeviceArrayStream, ArrowDeviceArray>::write(
+    *stream.get(), std::move(*this), std::move(give_back));
   reset();
   return stream;
 }
 
-unique_array_stream device_array_stream::to_arrow_host() &&
+unique_array_stream device_array_stream::to_arrow_host(return_function give_back) &&
 {
   detail::nvtx_range const range{__func__};
   if (device_type() == ARROW_DEVICE_CUDA) {
@@ -132,7 +142,8 @@ unique_array_stream device_array_stream::to_arrow_host() &&
       "CUDA memory found, memory that the CPU can read expected by a stream of host arrays"};
   }
   auto stream = unique_array_stream{};
-  exported_stream<ArrowArrayStream, ArrowArray>::write(*stream.get(), std::move(*this));
+  exported_stream<ArrowArrayStream, ArrowArray>::write(
+    *stream.get(), std::move(*this), std::move(give_back));
   reset();
   return stream;
 }

@@ -192,6 +192,45 @@ TEST(Streams, HoldNoMoreThanOneBatchAhead)
   EXPECT_EQ(made, 2);
 }
 
+TEST(Streams, AreGivenBackUntilABatchIsPulled)
+{
+  auto made            = 0;
+  auto source          = chain([&]() -> std::unique_ptr<batch_source> {
+    return made++ < 2 ? sliced{flat("int32"), num_rows}.source : nullptr;
+  });
+  auto batches         = device_array_stream{std::move(source)};
+  auto returned        = device_array_stream{};
+  auto times           = 0;
+  auto const give_back = [&](device_array_stream&& stream) {
+    returned = std::move(stream);
+    ++times;
+  };
+  std::move(batches).to_arrow(give_back).reset();
+  EXPECT_EQ(times, 1);
+  auto host   = std::move(returned).to_arrow_host(give_back);
+  auto schema = unique_schema{};
+  EXPECT_EQ(host->get_schema(host.get(), schema.get()), 0);
+  host.reset();
+  EXPECT_EQ(times, 2);
+  EXPECT_EQ(made, 1);
+  auto stream = std::move(returned).to_arrow(give_back);
+  EXPECT_EQ(pull(stream)->array.length, num_rows);
+  stream.reset();
+  EXPECT_EQ(times, 2);
+  EXPECT_TRUE(returned.is_released());
+}
+
+TEST(Streams, ThatNobodyTakesBackAreDestroyed)
+{
+  auto const owner = std::make_shared<int>(0);
+  auto source      = chain([owner] { return std::unique_ptr<batch_source>{}; });
+  auto stream = device_array_stream{std::move(source), sliced{flat("int32"), 1}.schema}.to_arrow(
+    [](device_array_stream&& /*stream*/) { throw std::runtime_error{"no room"}; });
+  EXPECT_EQ(owner.use_count(), 2);
+  stream.reset();
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
 TEST(Streams, EndAgainAndAgain)
 {
   auto stream = stream_of(flat("int32"), num_rows).to_arrow_host();

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and streams handed to other libraries, as their users would."""
+
+from __future__ import annotations
+
+import adbc_driver_sqlite.dbapi
+import arro3.core
+import datafusion
+import duckdb
+import ibis
+import nanoarrow
+import narwhals
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+from testing.peers.arrow_cpp import reader_of
+
+ROWS = 10
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([None if i % 4 == 0 else i for i in range(ROWS)]),
+        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(ROWS)]),
+        "real": pa.array([i / 2 for i in range(ROWS)]),
+    }
+)
+
+
+def array():
+    return bridge.to_arrow_device(bridge.from_arrow_device(BATCH))
+
+
+def one_pass():
+    """A stream of a generator: a consumer that opens two passes fails."""
+    return bridge.to_arrow_device_stream(
+        bridge.from_arrow_device(BATCH.slice(at, 5)) for at in (0, 5)
+    )
+
+
+def many_passes():
+    return bridge.to_arrow_device_stream(bridge.from_arrow_device(BATCH), max_rows=3)
+
+
+def in_duckdb(handed):
+    assert handed is not None  # duckdb finds it by its name
+    return duckdb.sql("select * from handed").to_arrow_table()
+
+
+def in_datafusion(handed):
+    return datafusion.SessionContext().from_arrow(handed).to_arrow_table()
+
+
+def in_sqlite(handed):
+    with adbc_driver_sqlite.dbapi.connect() as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("handed", handed)
+        cursor.execute("select * from handed")
+        return cursor.fetch_arrow_table()
+
+
+TAKERS = {
+    "pyarrow table": pa.table,
+    "pyarrow reader": lambda obj: pa.RecordBatchReader.from_stream(obj).read_all(),
+    "Arrow C++ device reader": lambda obj: reader_of(obj).read_all(),
+    "narwhals by pyarrow": lambda obj: narwhals.from_arrow(obj, backend="pyarrow").to_arrow(),
+    "narwhals by polars": lambda obj: narwhals.from_arrow(obj, backend="polars").to_arrow(),
+    "narwhals by pandas": lambda obj: narwhals.from_arrow(obj, backend="pandas").to_arrow(),
+    "ibis": lambda obj: ibis.memtable(obj).to_pyarrow(),
+    "polars": lambda obj: polars.DataFrame(obj).to_arrow(),
+    "duckdb": in_duckdb,
+    "duckdb by value": lambda obj: duckdb.from_arrow(obj).to_arrow_table(),
+    "datafusion": in_datafusion,
+    "arro3": lambda obj: pa.table(arro3.core.Table(obj)),
+    "nanoarrow": lambda obj: pa.table(nanoarrow.ArrayStream(obj)),
+    "adbc": in_sqlite,
+    "pandas": lambda obj: pa.Table.from_pandas(pandas.DataFrame.from_arrow(obj)),
+}
+
+
+@pytest.mark.parametrize("hand", [array, one_pass, many_passes], ids=lambda hand: hand.__name__)
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+def test_consumers_take_a_table(take, hand):
+    found = take(hand())
+    assert found.column_names == BATCH.schema.names
+    assert found.to_pylist() == BATCH.to_pylist()
+
+
+def test_polars_makes_a_series_of_structs_of_whatever_is_not_pyarrows():
+    """So it treats arro3's tables: the way to a frame is `polars.DataFrame`."""
+    for obj in (arro3.core.Table(BATCH), array(), many_passes()):
+        taken = polars.from_arrow(obj)
+        assert isinstance(taken, polars.Series)
+        assert taken.struct.unnest().to_dicts() == BATCH.to_pylist()
+
+
+def test_duckdb_queries_a_stream_again():
+    handed = many_passes()
+    for _ in range(3):
+        ((total,),) = duckdb.sql("select sum(number) from handed").fetchall()
+        assert total == sum(n or 0 for n in BATCH["number"].to_pylist())
+    assert handed.error is None
+
+
+def test_duckdb_takes_what_wraps_a_generator():
+    """It asks a wrapper for the schema, releases the stream, and asks again for the batches."""
+
+    class Wrapper:
+        def __init__(self, stream):
+            self.stream, self.calls = stream, 0
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            self.calls += 1
+            return self.stream.__arrow_c_stream__(requested_schema)
+
+    handed = Wrapper(one_pass())
+    assert in_duckdb(handed).to_pylist() == BATCH.to_pylist()
+    assert handed.calls > 1
+
+
+def test_a_column_is_no_table():
+    column = bridge.to_arrow_device(to_plc(BATCH["number"]))
+    for name in ("__arrow_c_stream__", "__arrow_c_device_stream__"):
+        assert not hasattr(column, name)
+        with pytest.raises(AttributeError, match=f"{name}: a column found, a table expected"):
+            getattr(column, name)
+    assert pa.array(column).equals(BATCH["number"])
+    assert polars.Series(column).to_list() == BATCH["number"].to_pylist()
+    with pytest.raises(TypeError):
+        pa.RecordBatchReader.from_stream(column)
+
+
+def test_a_struct_column_is_no_table_either():
+    rows = pa.array([{"0": 1}, None])
+    column = bridge.to_arrow_device(to_plc(rows))
+    assert not hasattr(column, "__arrow_c_stream__")
+    assert pa.array(column).to_pylist() == rows.to_pylist()
+
+
+@pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__arrow_c_device_stream__"])
+def test_a_table_is_a_stream_of_one_batch_of_the_same_memory(protocol):
+    exported = array()
+    getattr(exported, protocol)()  # a capsule that nobody takes
+    reader = reader_of if "device" in protocol else pa.RecordBatchReader.from_stream
+    (batch,) = reader(exported)
+    assert batch.equals(pa.record_batch(exported))
+    addresses = {b.name: b.address for b in exported.buffers()}
+    assert batch["real"].buffers()[1].address == addresses["real.data"]
+    exported.release()
+    assert batch.to_pylist() == BATCH.to_pylist()
+    with pytest.raises(ValueError, match="released"):
+        getattr(exported, protocol)()
+
+
+@pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__arrow_c_device_stream__"])
+def test_a_table_is_a_stream_with_the_schema_requested(protocol):
+    exported = array()
+    wanted = BATCH.schema.set(1, pa.field("text", pa.large_string()))
+    capsule = getattr(exported, protocol)(wanted.__arrow_c_schema__())
+
+    class Handed:
+        pass
+
+    setattr(Handed, protocol, lambda self, requested_schema=None: capsule)
+    (batch,) = bridge.from_arrow_device_stream(Handed(), concat=False, to="pylibcudf")
+    assert batch.columns()[1].children()[0].type().id().name == "INT64"
+    with pytest.raises(ValueError, match="2 fields found, 3 expected"):
+        getattr(exported, protocol)(pa.schema(list(wanted)[:2]).__arrow_c_schema__())
+
+
+def test_keywords_of_later_versions():
+    with pytest.raises(NotImplementedError, match="later"):
+        array().__arrow_c_device_stream__(None, later=1)
+    array().__arrow_c_device_stream__(None, later=None)
+
+
+def test_what_the_cpu_cannot_read_is_a_device_stream_only(monkeypatch):
+    exported = array()
+    monkeypatch.setattr(bridge.DeviceArray, "device_type", bridge.DeviceType.CUDA)
+    assert hasattr(exported, "__arrow_c_device_stream__")
+    for name in ("__arrow_c_stream__", "__arrow_c_array__"):
+        assert not hasattr(exported, name)
+        with pytest.raises(AttributeError, match=f"{name} needs memory that the CPU can read"):
+            getattr(exported, name)
