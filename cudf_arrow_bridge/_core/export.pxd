@@ -15,7 +15,9 @@ cdef class ExportInput:
     cdef readonly SchemaSpec schema_spec
 
     @staticmethod
-    cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of)
+    cdef ExportInput of(
+        str kind, tuple columns, size_type num_rows, spec_of_types, spec_of_fields
+    )
 
 
 cdef class ExportArguments:

@@ -15,6 +15,7 @@ from .._core.export import ExportInput, pylibcudf_input
 from .._core.import_ import ImportArguments
 from .._core.schema import SchemaSpec
 from ..arrow.metadata import from_field, spec_of_column, spec_of_table
+from ..arrow.imported_columns import spec_of_fields
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import SourceArray, are_same, open_array
@@ -37,7 +38,9 @@ def export_input_of(obj: Any, preserve_index: bool | None, stream: Stream) -> Ex
     stream
         The stream on which arrays are imported, and columns are made of range indexes.
     """
-    export_input: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
+    export_input: ExportInput | None = pylibcudf_input(
+        obj, spec_of_column, spec_of_table, spec_of_fields
+    )
     if export_input is not None:
         return export_input
     if is_cudf(obj):

@@ -153,7 +153,7 @@ constexpr auto rows = std::to_array<type_row>({
   {"fixed_size_list",
    "+w:",
    type_id::LIST,
-   unsupported,
+   zero_copy,
    converted,
    "offsets made, elements shared"},
   {"map",
