@@ -27,26 +27,30 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
 from cudf_arrow_bridge._core.schema cimport Schema
 
 
-cdef int add_level(vector[ImportedLevel]& levels, const ArrowSchema* field) except -1:
+cdef int add_level(
+    vector[ImportedLevel]& levels, const ArrowSchema* field, bint in_dictionary
+) except -1:
     """Add a field and those below it that libcudf has columns for."""
     cdef size_t index = levels.size()
     cdef const ArrowSchema* stored = field
     cdef ImportedLevel level
     # Run-end encoded arrays arrive as their values, and so do dictionaries inside dictionaries.
-    while strcmp(stored.format, "+r") == 0:
-        stored = stored.children[1]
+    while True:
+        if strcmp(stored.format, "+r") == 0:
+            stored = stored.children[1]
+        elif in_dictionary and stored.dictionary != NULL:
+            stored = stored.dictionary
+        else:
+            break
     level.schema = field
     level.type = import_row(dereference(stored)).column
     level.is_nullable = (field.flags & ARROW_FLAG_NULLABLE) != 0
     levels.push_back(level)
-    cdef const ArrowSchema* values = stored.dictionary
-    if values != NULL:
-        while values.dictionary != NULL:
-            values = values.dictionary
-        add_level(levels, values)
+    if stored.dictionary != NULL:
+        add_level(levels, stored.dictionary, True)
     else:
         for i in range(stored.n_children):
-            add_level(levels, stored.children[i])
+            add_level(levels, stored.children[i], False)
     levels[index].end = <int32_t>levels.size()
     return 0
 
@@ -58,7 +62,7 @@ cdef class ImportedFields:
     cdef ImportedFields of(shared_schema schema):
         cdef ImportedFields self = ImportedFields.__new__(ImportedFields)
         self.schema = move(schema.to_arrow())
-        add_level(self.levels, self.schema.get())
+        add_level(self.levels, self.schema.get(), False)
         return self
 
 

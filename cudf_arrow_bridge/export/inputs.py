@@ -14,8 +14,8 @@ from .._core.columns import types_of
 from .._core.export import ExportInput, pylibcudf_input
 from .._core.import_ import ImportArguments
 from .._core.schema import SchemaSpec
-from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.imported_columns import spec_of_fields
+from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import SourceArray, are_same, open_array

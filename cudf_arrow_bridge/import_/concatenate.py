@@ -63,8 +63,7 @@ def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> pl
 def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
     arguments = ExportArguments(importer.streams.computing)
     inputs = [
-        pylibcudf_input(column, spec_of_column, spec_of_table, spec_of_fields)
-        for column in columns
+        pylibcudf_input(column, spec_of_column, spec_of_table, spec_of_fields) for column in columns
     ]
     arrays = [pa.array(export_array(one, arguments, None, None, DeviceArray)) for one in inputs]
     try:

@@ -36,12 +36,16 @@ std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
   auto children = std::vector<std::unique_ptr<cudf::column>>{};
   auto is_fixed = false;
   switch (id) {
-    case type_id::STRING:
+    case type_id::STRING: {
+      // libcudf's empty string column has no offsets.
+      auto const offsets =
+        column.num_children() > 0 ? child_of(column, 0).type() : cudf::data_type{type_id::INT32};
+      children.push_back(zeros_of(offsets, size + 1, exec));
+      break;
+    }
     case type_id::LIST:
-      for (auto child = column.child_begin(); child != column.child_end(); ++child) {
-        children.push_back(children.empty() ? zeros_of(child->type(), size + 1, exec)
-                                            : null_rows_like(*child, 0, exec));
-      }
+      children.push_back(zeros_of(child_of(column, 0).type(), size + 1, exec));
+      children.push_back(null_rows_like(child_of(column, 1), 0, exec));
       break;
     case type_id::STRUCT:
       for (auto child = column.child_begin(); child != column.child_end(); ++child) {

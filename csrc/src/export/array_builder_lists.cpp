@@ -67,12 +67,12 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
     made               = null_rows_like(element, static_cast<cudf::size_type>(count), exec_);
     elements.used_size = 0;
   } else {
-    auto const map = rows_of_lists({offsets.begin<std::int32_t>() + rows.begin,
-                                    static_cast<cudf::size_type>(rows.size),
-                                    static_cast<cudf::size_type>(size),
-                                    static_cast<cudf::size_type>(ends.first),
-                                    static_cast<cudf::size_type>(ends.last - 1)},
-                                   exec_);
+    auto const map      = rows_of_lists({offsets.begin<std::int32_t>() + rows.begin,
+                                         static_cast<cudf::size_type>(rows.size),
+                                         static_cast<cudf::size_type>(size),
+                                         static_cast<cudf::size_type>(ends.first),
+                                         static_cast<cudf::size_type>(ends.last - 1)},
+                                        exec_);
     auto const map_rows = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
                                             static_cast<cudf::size_type>(count),
                                             map.data(),

@@ -146,8 +146,8 @@ sized_lists check_list_sizes(cudf::column_view const& column,
                              execution const& exec)
 {
   auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
-  auto const ends     = read_ends(
-    offsets.begin<std::int32_t>() + used.begin, used.size, sizeof(std::int32_t), exec);
+  auto const ends =
+    read_ends(offsets.begin<std::int32_t>() + used.begin, used.size, sizeof(std::int32_t), exec);
   auto result      = sized_lists{{std::nullopt, view_of(column, used, exec)}, ends, false};
   auto& rows       = result.rows;
   auto const total = ends.last - ends.first;
