@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.string cimport string
 from libcpp.vector cimport vector
@@ -12,8 +13,9 @@ from pylibcudf.table cimport Table
 cdef class Span:
     cdef readonly uintptr_t ptr
     cdef readonly size_t size
-    #: The `ImportedFields` that one level of a column was imported with, and which of them; or None.
-    cdef object fields
+    #: The `ImportedFields` that one level of a column was imported with, and which of them; or NULL.
+    #: A counted reference, but no `object`: the garbage collector would look through every span.
+    cdef PyObject* fields
     cdef int32_t level
     cdef object __weakref__
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pylibcudf columns: made without the checks of their constructor, viewed, and described."""
 
-cimport cython
+from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GetItem
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.string cimport string
@@ -14,9 +14,11 @@ from pylibcudf.libcudf.types cimport bitmask_type, data_type, size_type, type_id
 from pylibcudf.table cimport Table
 
 
-@cython.no_gc
 cdef class Span:
     """A buffer as pylibcudf and cuDF take it; subclasses keep the memory alive."""
+
+    def __dealloc__(self):
+        Py_XDECREF(self.fields)
 
     @property
     def nbytes(self) -> int:

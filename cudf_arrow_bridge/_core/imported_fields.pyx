@@ -6,9 +6,9 @@ one where it has no memory. Slices and children have the same spans. What libcud
 memory without a field.
 """
 
-from cpython.ref cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from cython.operator cimport dereference
-from libc.stdint cimport int32_t, uintptr_t
+from libc.stdint cimport int32_t
 from libc.string cimport strcmp
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -103,7 +103,9 @@ cdef int remember_level(Column column, ImportedFields fields, int32_t level) exc
         return 0
     found = field_span_of(column)
     span = <Span>found if isinstance(found, Span) else add_field_span(column)
-    span.fields = fields
+    Py_INCREF(fields)
+    Py_XDECREF(span.fields)
+    span.fields = <PyObject*>fields
     span.level = level
     if child_level == fields.levels[level].end:
         return 0
@@ -128,10 +130,10 @@ cdef int remember(object columns, ImportedFields fields, bint is_table) except -
 cdef Span remembered(Column column):
     """Return the span with the field of one level; None if there is no field that fits it."""
     found = field_span_of(column)
-    if not isinstance(found, Span) or (<Span>found).fields is None:
+    if not isinstance(found, Span) or (<Span>found).fields == NULL:
         return None
     cdef Span span = <Span>found
-    cdef ImportedFields fields = <ImportedFields>span.fields
+    cdef ImportedFields fields = <ImportedFields><object>span.fields
     # Somebody may have made a column of another type over the same memory.
     return span if fields.levels[span.level].type == column._data_type.c_obj.id() else None
 
@@ -139,7 +141,7 @@ cdef Span remembered(Column column):
 def imported_fields(Column column not None):
     """Return what keeps the field alive that one level of a column was imported with, or None."""
     cdef Span span = remembered(column)
-    return None if span is None else span.fields
+    return None if span is None else <object>span.fields
 
 
 def imported_schema(Column column not None):
@@ -147,7 +149,7 @@ def imported_schema(Column column not None):
     cdef Span span = remembered(column)
     if span is None:
         return None
-    cdef ImportedFields fields = <ImportedFields>span.fields
+    cdef ImportedFields fields = <ImportedFields><object>span.fields
     cdef shared_schema copied = copy_schema(dereference(fields.levels[span.level].schema))
     return Schema.wrap(move(copied))
 
@@ -173,12 +175,12 @@ cdef int add_fields(string& key, Walk& walk, Column column) except -1:
     cdef int32_t level = 0
     cdef bint has_forbidden_nulls = False
     if span is not None:
-        fields = <PyObject*>span.fields
+        fields = span.fields
         level = span.level
         walk.any_field = True
         has_forbidden_nulls = (
             column._null_count != 0
-            and not (<ImportedFields>span.fields).levels[level].is_nullable
+            and not (<ImportedFields><object>span.fields).levels[level].is_nullable
         )
     if fields == walk.run.fields and (fields == NULL or level == walk.run.first + walk.run.size):
         walk.run.size += 1

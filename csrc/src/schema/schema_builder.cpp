@@ -170,7 +170,7 @@ class schema_builder {
   {
     auto const& node = tree_->nodes[index];
     for (std::size_t i = 0; i < node.num_children; ++i) {
-      auto const& step = tree_->nodes[node.first_child + i].step;
+      auto const& step         = tree_->nodes[node.first_child + i].step;
       auto const checks_values = step.check != value_check::none || !step.trusted;
       if (step.forbids_nulls() || step.checks_below || checks_values) { return true; }
     }

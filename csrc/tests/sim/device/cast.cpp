@@ -72,9 +72,8 @@ rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& ex
 {
   auto const bytes = static_cast<std::size_t>(lists.count) * static_cast<std::size_t>(lists.size) *
                      sizeof(std::int32_t);
-  return sim::fill_later(bytes, exec, [lists](execution const& on_host) {
-    return host::rows_of_lists(lists, on_host);
-  });
+  return sim::fill_later(
+    bytes, exec, [lists](execution const& on_host) { return host::rows_of_lists(lists, on_host); });
 }
 
 }  // namespace cudf_arrow_bridge::detail::device
