@@ -98,8 +98,9 @@ def to_arrow_device(
 
     Notes
     -----
-    A `requested_schema` changes, at any depth: string to large_string and back, list to large_list;
-    bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs to map; durations to
+    A `requested_schema` changes, at any depth: string to large_string and back, list to large_list
+    and fixed_size_list; bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs
+    to map; durations to
     time32 and time64, timestamps without a time zone to date32 and date64, where the values allow
     it; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
     codes; decimals to another width or precision of the same scale; time zones to other ones;

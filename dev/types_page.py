@@ -26,9 +26,11 @@ MEANING
 - **waits for** is what an import of device memory has to read on the host before it can go on; "-"
   means that it only enqueues. Imports of host memory wait for nothing, uploads to a GPU included
   (but for those that find no room in 64 MiB of pinned memory).
-- **leaves as** is what a column that came in like this goes out as again, the frame's column too,
-  as long as it is the same memory. A consumer can ask for each of these types of a column that
-  holds the same libcudf type, with `requested_schema`; for views in host memory.
+- **leaves as** is what a column that came in like this goes out as again, the frame's column and
+  the `pylibcudf.Column` alike, as long as it is the same memory. A consumer can ask for each of
+  these types of a column that holds the same libcudf type, with `requested_schema`; for views in
+  host memory. Lists of a fixed size share their elements if each list has its own, null lists too;
+  libcudf's null lists are empty, and the elements are gathered then.
 
 Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
 nested column inside a word, or its allocation ends within the 64 bytes in which libcudf copies
@@ -53,8 +55,15 @@ lists that are not empty and fields that are not null though their struct is, wh
 
 Dictionaries are shared with any type of index and of values, but: null values are taken out, and
 the rows that refer to them become null (indices made, values copied); a dictionary of dictionaries
-has its values looked up. Extension types are their storage; their name and metadata stay with the
+has its values looked up. cuDF has no categories of decimals: frames have the decimals themselves.
+Dictionaries of lists, and of structs inside other columns, are decoded for frames on a GPU, and are
+a TypeError in host memory. Extension types are their storage; their name and metadata stay with the
 field.
+
+Frames that pandas' metadata describes have its nullable dtypes: `Int64` and the like, `boolean`,
+`string`, and `ArrowDtype` where cuDF has it for the type. The storage of `string` is pandas'
+default, which is not written down. The frequency of a `DatetimeIndex` is not kept: rows that
+somebody drops on the way would belie it.
 
 """
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pylibcudf columns: made without the checks of their constructor, viewed, and described."""
 
+from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GetItem
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.string cimport string
@@ -15,6 +16,9 @@ from pylibcudf.table cimport Table
 
 cdef class Span:
     """A buffer as pylibcudf and cuDF take it; subclasses keep the memory alive."""
+
+    def __dealloc__(self):
+        Py_XDECREF(self.fields)
 
     @property
     def nbytes(self) -> int:
@@ -42,8 +46,6 @@ cdef class OwningSpan(Span):
     owner
         The owner of the memory.
     """
-
-    cdef readonly object owner
 
     def __init__(self, uintptr_t ptr, size_t size, owner):
         self.ptr = ptr
@@ -88,7 +90,7 @@ cdef int add_views(vector[column_view]& views, tuple columns) except -1:
     return 0
 
 
-def table_of(columns, size_type num_rows) -> Table:
+cpdef Table table_of(object columns, size_type num_rows):
     """Make a table of columns that all have `num_rows` rows."""
     # Without its constructor, which would check the columns.
     cdef Table table = Table.__new__(Table)

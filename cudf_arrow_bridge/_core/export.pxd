@@ -16,7 +16,9 @@ cdef class ExportInput:
     cdef readonly tuple made
 
     @staticmethod
-    cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of)
+    cdef ExportInput of(
+        str kind, tuple columns, size_type num_rows, spec_of_types, spec_of_fields
+    )
 
 
 cdef class ExportArguments:

@@ -36,6 +36,9 @@ def pylibcudf_input(
     obj: object,
     spec_of_column: Callable[[bytes], SchemaSpec],
     spec_of_table: Callable[[bytes], SchemaSpec],
+    spec_of_fields: Callable[
+        [Literal["table", "column"], tuple[plc.Column, ...]], tuple[SchemaSpec, list[object]]
+    ],
 ) -> Any: ...
 
 class ExportArguments:

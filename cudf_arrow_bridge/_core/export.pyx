@@ -18,6 +18,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.columns cimport add_views, types_of
 from cudf_arrow_bridge._core.copies cimport from_tuples, policy_of
 from cudf_arrow_bridge._core.exported_array cimport DescribedArray, ExportedArray
+from cudf_arrow_bridge._core.imported_fields cimport fields_key
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport check_resource, resolve_resource, resource_of
 from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
@@ -57,17 +58,40 @@ cdef class ExportInput:
         self.made = tuple(made)
 
     @staticmethod
-    cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
+    cdef ExportInput of(
+        str kind, tuple columns, size_type num_rows, spec_of_types, spec_of_fields
+    ):
         """Make one without parsing arguments."""
         cdef ExportInput self = ExportInput.__new__(ExportInput)
+        cdef bytes types = types_of(columns)
+        cdef bytes fields = fields_key(columns, kind == "table")
         self.kind = kind
         self.columns = columns
         self.num_rows = num_rows
-        self.schema_spec = <SchemaSpec?>spec_of(types_of(columns))
+        if fields is None:
+            self.schema_spec = <SchemaSpec?>spec_of_types(types)
+        else:
+            self.schema_spec = cached_spec(types + fields, kind, columns, spec_of_fields)
         return self
 
 
-def pylibcudf_input(obj, spec_of_column, spec_of_table):
+#: Those of the newest columns that were imported, each with what keeps the fields alive that its
+#: key refers to.
+cdef dict newest_specs = {}
+cdef Py_ssize_t MAX_SPECS = 16
+
+
+cdef SchemaSpec cached_spec(bytes key, str kind, tuple columns, spec_of_fields):
+    cdef tuple entry = newest_specs.get(key)
+    if entry is None:
+        entry = spec_of_fields(kind, columns)
+        while len(newest_specs) >= MAX_SPECS:
+            newest_specs.pop(next(iter(newest_specs)), None)
+        newest_specs[key] = entry
+    return <SchemaSpec?>entry[0]
+
+
+def pylibcudf_input(obj, spec_of_column, spec_of_table, spec_of_fields):
     """Return the columns of a pylibcudf column or table to export, None for any other object.
 
     Parameters
@@ -76,12 +100,20 @@ def pylibcudf_input(obj, spec_of_column, spec_of_table):
         The object.
     spec_of_column, spec_of_table
         Return the spec of their types, see `types_of`.
+    spec_of_fields
+        Returns the spec of columns that were imported, and what keeps their fields alive.
     """
     if isinstance(obj, Column):
-        return ExportInput.of("column", (obj,), (<Column>obj)._size, spec_of_column)
+        return ExportInput.of(
+            "column", (obj,), (<Column>obj)._size, spec_of_column, spec_of_fields
+        )
     if isinstance(obj, Table):
         return ExportInput.of(
-            "table", tuple((<Table>obj)._columns), (<Table>obj)._num_rows, spec_of_table
+            "table",
+            tuple((<Table>obj)._columns),
+            (<Table>obj)._num_rows,
+            spec_of_table,
+            spec_of_fields,
         )
     return None
 

@@ -12,6 +12,7 @@ from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column cimport column, column_contents
 from pylibcudf.libcudf.types cimport data_type, size_type
+from pylibcudf.table cimport Table
 from pylibcudf.types cimport DataType
 from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
@@ -22,9 +23,10 @@ from cudf_arrow_bridge._core.capsules cimport (
     device_array_from_capsule,
     schema_from_capsule,
 )
-from cudf_arrow_bridge._core.columns cimport Span
+from cudf_arrow_bridge._core.columns cimport Span, table_of
 from cudf_arrow_bridge._core.copies cimport policy_of, to_tuples
 from cudf_arrow_bridge._core.exported_array cimport DescribedArray
+from cudf_arrow_bridge._core.imported_fields cimport ImportedFields, remember
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.memory cimport check_resource, resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
@@ -314,6 +316,8 @@ cdef class ArrayImporter:
     cdef unique_ptr[core.array_importer] importer
     #: What others derive from the schema, each under a key of its own.
     cdef readonly dict derived
+    #: Once somebody asks for them.
+    cdef ImportedFields fields
 
     def __cinit__(self, schema):
         cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
@@ -380,6 +384,29 @@ cdef class ArrayImporter:
                     )
                 )
         return 0
+
+    cdef ImportedFields fields_of_schema(self):
+        if self.fields is None:
+            self.fields = ImportedFields.of(self.importer.get().schema())
+        return self.fields
+
+    def table(self, list columns not None, size_type num_rows, first_row) -> Table:
+        """Make a table of the columns of one array, which remember their fields from now on.
+
+        Parameters
+        ----------
+        columns, num_rows
+            The columns of an array of this schema, and their number of rows.
+        first_row
+            Without a meaning for tables.
+        """
+        remember(columns, self.fields_of_schema(), True)
+        return table_of(columns, num_rows)
+
+    def column(self, list columns not None, size_type num_rows, first_row) -> Column:
+        """Return the one column of an array, which remembers its field from now on; see `table`."""
+        remember(columns, self.fields_of_schema(), False)
+        return columns[0]
 
 
 def select_children(schema, array, vector[size_t] positions) -> None:

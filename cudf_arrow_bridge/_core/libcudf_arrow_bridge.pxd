@@ -22,6 +22,9 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         const char* format
         const char* metadata
         int64_t flags
+        int64_t n_children
+        ArrowSchema** children
+        ArrowSchema* dictionary
         void (*release)(ArrowSchema*) noexcept
 
     cdef struct ArrowArray:

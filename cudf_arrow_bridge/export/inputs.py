@@ -14,6 +14,7 @@ from .._core.columns import Span, rebuild_all, types_of
 from .._core.export import ExportArguments, ExportInput, pylibcudf_input, schema_of_input
 from .._core.import_ import ImportArguments
 from .._core.schema import Schema, SchemaSpec
+from ..arrow.imported_columns import spec_of_fields
 from ..arrow.metadata import from_field, spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.refusals import ANY_PROTOCOL, refusal
@@ -54,7 +55,9 @@ def export_input_of(
     ValueError
         If something has to be copied for that, which the arguments forbid.
     """
-    export_input: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
+    export_input: ExportInput | None = pylibcudf_input(
+        obj, spec_of_column, spec_of_table, spec_of_fields
+    )
     if export_input is not None:
         return export_input
     if is_cudf(obj):
@@ -83,7 +86,9 @@ def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema
     preserve_index
         As for the export; see `export_input_of`.
     """
-    described: ExportInput | None = pylibcudf_input(obj, spec_of_column, spec_of_table)
+    described: ExportInput | None = pylibcudf_input(
+        obj, spec_of_column, spec_of_table, spec_of_fields
+    )
     if described is None and is_cudf(obj):
         from ..frames.disassemble import describe as describe_frame
 

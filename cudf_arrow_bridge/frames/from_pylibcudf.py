@@ -62,6 +62,8 @@ _DECIMALS = {
     plc.TypeId.DECIMAL128: (cudf.Decimal128Dtype, 38),
 }
 _NESTED = (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
+#: cuDF has no index of these values, and so no category.
+_NO_CATEGORIES = (plc.TypeId.LIST, plc.TypeId.DICTIONARY32, *_DECIMALS)
 _DAYS = {
     plc.TypeId.TIMESTAMP_DAYS: plc.TypeId.TIMESTAMP_SECONDS,
     plc.TypeId.DURATION_DAYS: plc.TypeId.DURATION_SECONDS,
@@ -119,7 +121,7 @@ class ColumnConverter:
 
     Zero-copy, except for what cuDF does not have. Days become seconds; codes of another width than
     cuDF's are cast; a null array becomes a string column. Dictionaries inside lists and structs,
-    and those with null among their values, are decoded.
+    those of decimals, and those with null among their values, are decoded.
 
     The field is attached to each column, which is exported with it again.
 
@@ -257,7 +259,7 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     codes = convert.codes_of(column)
     value_field = pa.field("", level.arrow_type.value_type)
     value_level = level.child(value_field, level.hint_part("category"), "")
-    can_be_categories = values.type().id() not in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
+    can_be_categories = values.type().id() not in _NO_CATEGORIES
     if level.is_top and can_be_categories and values.null_count() == 0:
         categories = make_column(*_convert(values, value_level))
         if not is_default(value_field):

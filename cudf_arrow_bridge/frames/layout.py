@@ -116,7 +116,8 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
     if not _distinct(labels):
         labels = pd.Index([schema.names[position] for position in columns])
     index = None if row_index is None else RowIndex(*row_index)
-    return FrameLayout("frame", columns, labels, [None] * len(schema), index, attrs)
+    hints = pandas_metadata.dtype_hints(schema)
+    return FrameLayout("frame", columns, labels, hints, index, attrs)
 
 
 def _distinct(labels: pd.Index) -> bool:

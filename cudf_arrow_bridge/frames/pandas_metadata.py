@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..arrow.metadata import PANDAS_KEY
 from . import real_pandas as pd
 from .cudf_private import codes_dtype
-from .dtypes import element_dtype, field_dtypes, interval_dtype
+from .dtypes import dtype_hint, element_dtype, field_dtypes, interval_dtype
 from .labels import Json, decode_range, stringify
 from .proxies import without_proxies
 
@@ -25,6 +25,7 @@ __all__ = [
     "column_entry",
     "column_names",
     "decode",
+    "dtype_hints",
     "encode",
     "pandas_type",
     "range_entry",
@@ -231,6 +232,35 @@ def attributes(schema: pa.Schema) -> dict[str, Any]:
     document = _load(schema)
     attrs = document.get("attributes") if document else None
     return attrs if isinstance(attrs, dict) else {}
+
+
+def dtype_hints(schema: pa.Schema) -> list[Json]:
+    """Return a hint for the dtype of each field: pandas' nullable ones that the metadata names."""
+    document = _load(schema)
+    try:
+        entries = {} if document is None else document["columns"]
+        named = {entry["field_name"]: entry["numpy_type"] for entry in entries}
+    except (KeyError, TypeError):
+        named = {}
+    return [
+        _nullable_hint(named.get(field.name), field.type)
+        if schema.names.count(field.name) == 1
+        else None
+        for field in schema
+    ]
+
+
+def _nullable_hint(numpy_type: Json, arrow_type: pa.DataType) -> Json:
+    if not isinstance(numpy_type, str):
+        return None
+    if numpy_type.endswith("[pyarrow]") and numpy_type != "string[pyarrow]":
+        return dtype_hint(pd.ArrowDtype(arrow_type))
+    try:
+        dtype = pd.api.types.pandas_dtype(numpy_type)
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+    is_nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype) and dtype.na_value is pd.NA
+    return dtype_hint(dtype) if is_nullable else None
 
 
 def decode(

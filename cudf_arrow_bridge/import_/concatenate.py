@@ -11,6 +11,7 @@ import pylibcudf as plc
 from .._core.export import ExportArguments, export_array, pylibcudf_input
 from .._core.import_ import ArrayImporter
 from ..arrow.device_array import DeviceArray
+from ..arrow.imported_columns import spec_of_fields
 from ..arrow.metadata import spec_of_column, spec_of_table
 from ..arrow.options import Kind
 from ..arrow.schemas import empty
@@ -54,7 +55,9 @@ def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> pl
 
 def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
     arguments = ExportArguments(importer.streams.computing)
-    inputs = [pylibcudf_input(column, spec_of_column, spec_of_table) for column in columns]
+    inputs = [
+        pylibcudf_input(column, spec_of_column, spec_of_table, spec_of_fields) for column in columns
+    ]
     arrays = [pa.array(export_array(one, arguments, None, None, DeviceArray)) for one in inputs]
     try:
         array = pa.concat_arrays(arrays)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from .._core.columns import table_of
 from .._core.import_ import ArrayImporter, ImportArguments
 from ..arrow.options import Kind, check_option
 from ..cuda.ordering import ImportStreams
@@ -95,7 +94,7 @@ class Importer:
             Labels without a JSON form, of arrays that this process exported.
         """
         if self._to == "pylibcudf":
-            return _table if kind == "table" else _column
+            return parsed.table if kind == "table" else parsed.column
         assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
@@ -120,11 +119,3 @@ def _frames() -> ModuleType:
     from ..frames import assemble
 
     return assemble
-
-
-def _table(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Table:
-    return table_of(columns, num_rows)
-
-
-def _column(columns: list[plc.Column], num_rows: int, first_row: int | None) -> plc.Column:
-    return columns[0]

@@ -237,7 +237,8 @@ def addresses(column):
 
 
 def spans(column):
-    found = [s for s in (column.data(), column.null_mask()) if s is not None]
+    # What has no memory may have an empty span.
+    found = [s for s in (column.data(), column.null_mask()) if s is not None and s.size]
     for child in column.children():
         found += spans(child)
     return found

@@ -57,6 +57,10 @@ constexpr bool has_offsets(array_layout layout) noexcept
 constexpr bool has_child_by_offsets(array_layout layout) noexcept
 { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
 
+/// @return Whether the rows of a layout are lists of a child's rows, one after the other
+constexpr bool has_lists(array_layout layout) noexcept
+{ return has_child_by_offsets(layout) || layout == array_layout::fixed_lists; }
+
 /// @return Bytes of one offset of a layout that has offsets
 constexpr std::int64_t offset_width(array_layout layout) noexcept
 {

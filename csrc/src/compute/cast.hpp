@@ -48,6 +48,19 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
                              execution const& exec);
 
+/// Lists of a fixed size in a child column.
+struct lists_of_size {
+  std::int32_t const* begins;  ///< the child's row where each list begins
+  cudf::size_type count;       ///< lists
+  cudf::size_type size;        ///< elements of each
+  cudf::size_type first;       ///< first row of the child that may be taken
+  cudf::size_type last;        ///< last such row
+};
+
+/// The rows of the child that lists consist of, as INT32: `size` for each list. A row outside of
+/// those that may be taken, as of a null list at the end, becomes the nearest of these.
+rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec);
+
 /// The buffers of strings, or of lists of bytes, in Arrow's variable-size binary layout.
 struct byte_strings {
   void const* offsets;        ///< `size + 1` offsets into `data`

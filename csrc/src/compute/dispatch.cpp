@@ -218,4 +218,7 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
                              execution const& exec)
 { return exec.host ? host::pad_lists(column, size, exec) : device::pad_lists(column, size, exec); }
 
+rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
+{ return exec.host ? host::rows_of_lists(lists, exec) : device::rows_of_lists(lists, exec); }
+
 }  // namespace cudf_arrow_bridge::detail

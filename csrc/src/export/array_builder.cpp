@@ -205,7 +205,8 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
   // Lists of a fixed size get a mask without an offset: the rows before a slice, which an offset
   // would include, may have another length.
   auto const fixed_lists =
-    node.layout == array_layout::fixed && column.type().id() == cudf::type_id::LIST;
+    node.layout == array_layout::fixed_lists ||
+    (node.layout == array_layout::fixed && column.type().id() == cudf::type_id::LIST);
   auto const validity = validity_of(column, rows, options_.compact || fixed_lists, path);
   node.buffers[0]     = validity.mask;
   node.copied[0]      = validity.copied;
@@ -217,6 +218,7 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
     case array_layout::string32:
     case array_layout::string64: fill_string(node, level, validity.begin); break;
     case array_layout::views: fill_views(node, level, validity.begin); break;
+    case array_layout::fixed_lists: fill_fixed_lists(node, level); break;
     case array_layout::validity: fill_struct(node, level, validity.begin); break;
     default:
       if (fixed_lists) {

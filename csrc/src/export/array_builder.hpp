@@ -112,6 +112,7 @@ class array_builder {
   void fill_string(array_node& node, export_level const& level, std::int64_t begin);
   void fill_views(array_node& node, export_level const& level, std::int64_t begin);
   void fill_fixed_size(array_node& node, export_level const& level);
+  void fill_fixed_lists(array_node& node, export_level const& level);
   void fill_list(array_node& node, export_level const& level, std::int64_t begin);
   void fill_struct(array_node& node, export_level const& level, std::int64_t begin);
   void fill_dictionary(array_node& node, export_level const& level, std::int64_t begin);

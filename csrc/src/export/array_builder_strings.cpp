@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -75,14 +74,6 @@ byte_data bytes_of(cudf::column_view const& column,
                           ? &child_of(column, cudf::strings_column_view::offsets_column_index, path)
                           : nullptr;
   return {offsets, column.head<std::byte>()};
-}
-
-void check_offsets(cudf::column_view const* offsets, std::int64_t end, column_path const& path)
-{
-  if (offsets != nullptr && offsets->size() > end) { return; }
-  fail_invalid(path,
-               std::to_string(offsets == nullptr ? 0 : offsets->size()) + " offsets found, " +
-                 std::to_string(end + 1) + " expected");
 }
 
 std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t index)
@@ -189,7 +180,6 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   auto const bytes    = bytes_of(column, rows, path, exec_);
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
   auto const width    = std::int64_t{step.element_bits} / 8;
-  auto const size     = static_cast<cudf::size_type>(width);
   node.per_row        = step.element_bits;
   if (rows.size == 0) { return; }
   check_offsets(bytes.offsets, rows.begin + rows.size, path);
@@ -201,26 +191,16 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
     set_copied(node, 1, copy_reason::no_rows, zeros(rows.size * width, exec_));
     return;
   }
-  auto checked = checked_rows{std::nullopt, view_of(column, used, exec_)};
-  if (!step.trusted && !has_lists_of(checked.view, size, exec_)) {
-    if (used.outer != nullptr) { checked = rows_to_check(column, used, exec_); }
-    if (used.outer == nullptr || !has_lists_of(checked.view, size, exec_)) {
-      fail_invalid(path,
-                   "lists of other lengths found, " + std::to_string(width) +
-                     " bytes each expected by the requested schema");
-    }
-  }
-  auto const& view  = checked.view;
+  auto const size   = static_cast<cudf::size_type>(width);
+  auto const lists  = check_list_sizes(column, used, step, size, "bytes", path, exec_);
   auto const before = (used.begin - rows.begin) * width;
-  if (view.null_count() == 0) {
-    auto const first = offset_at(*bytes.offsets, used.begin, exec_) - before;
-    if (first >= 0 && first + rows.size * width <= element.size()) {
-      node.buffers[1] = bytes.head == nullptr ? nullptr : bytes.head + first;
-      return;
-    }
+  auto const first  = lists.ends.first - before;
+  if (lists.in_place && first >= 0 && first + rows.size * width <= element.size()) {
+    node.buffers[1] = bytes.head == nullptr ? nullptr : bytes.head + first;
+    return;
   }
   copies_.need(copy_reason::lengths, path);
-  auto padded = pad_lists(view, size, exec_);
+  auto padded = pad_lists(lists.rows.view, size, exec_);
   if (used.size < rows.size) {
     padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, exec_);
   }

@@ -12,6 +12,7 @@
 
 #include <rmm/device_buffer.hpp>
 
+#include <cstdint>
 #include <optional>
 
 namespace cudf_arrow_bridge::detail {
@@ -52,6 +53,48 @@ void check_values(cudf::column_view const& column,
                   export_step const& step,
                   column_path const& path,
                   execution const& exec);
+
+/**
+ * @brief Checks that a child has the offsets of `end` rows.
+ *
+ * @throws std::invalid_argument if it has fewer
+ *
+ * @param offsets The offsets; null: there is no such child
+ * @param end Rows, counted from the head
+ * @param path Names the column in errors
+ */
+void check_offsets(cudf::column_view const* offsets, std::int64_t end, column_path const& path);
+
+/// The used rows of a LIST column, each of which is null or has the same number of elements.
+struct sized_lists {
+  checked_rows rows;
+  offset_ends ends;  ///< of their elements
+  bool in_place;     ///< whether null rows have as many elements, too
+};
+
+/**
+ * @brief Checks that all lists have a size, unless they are null or below a null struct.
+ *
+ * Reads the first and last offset. Where they alone tell nothing, or the lists have not been
+ * imported as of that size, reads all of them. Waits for both on a device.
+ *
+ * @throws std::invalid_argument for lists of another size
+ *
+ * @param column LIST column
+ * @param used Its used rows, of which there are some
+ * @param step Whether the lists have been imported as of that size
+ * @param size The size, in `unit`
+ * @param unit "bytes" or "elements"
+ * @param path Names the column in errors
+ * @param exec Where the column is
+ */
+sized_lists check_list_sizes(cudf::column_view const& column,
+                             column_rows const& used,
+                             export_step const& step,
+                             cudf::size_type size,
+                             char const* unit,
+                             column_path const& path,
+                             execution const& exec);
 
 /**
  * @brief Whether a used row is null that is not null in a struct around the column.

@@ -106,7 +106,7 @@ bool is_list_of(cudf::column_view const& column, array_layout layout, std::strin
   if (format == "+m") {
     return element.type().id() == type_id::STRUCT && element.num_children() == 2;
   }
-  return has_child_by_offsets(layout) || element.type().id() == type_id::UINT8;
+  return has_lists(layout) || element.type().id() == type_id::UINT8;
 }
 
 std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
@@ -277,8 +277,9 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   }
   result.step.layout       = type.layout;
   result.step.element_bits = type.element_bits;
+  result.step.list_size    = type.list_size;
   if (format.starts_with("tt")) { result.step.check = value_check::time_of_day; }
-  if (format.starts_with("w:")) { result.step.trusted = false; }
+  if (format.starts_with("w:") || format.starts_with("+w:")) { result.step.trusted = false; }
   auto const possible = id != type_id::LIST || is_list_of(column, type.layout, format);
   return possible ? std::optional{std::move(result)} : std::nullopt;
 }

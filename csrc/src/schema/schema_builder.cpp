@@ -156,7 +156,7 @@ class schema_builder {
     } else if (step.layout == array_layout::validity) {
       auto const below = asked.below(cudf::type_id::STRUCT);
       agreed &= fill_children(index, children, metadata.children, below, path);
-    } else if (has_child_by_offsets(step.layout)) {
+    } else if (has_lists(step.layout)) {
       auto const below = asked.below(cudf::type_id::LIST, type.format == "+m");
       agreed &= fill_children(index, children, metadata.children, below, path);
     }
@@ -170,10 +170,9 @@ class schema_builder {
   {
     auto const& node = tree_->nodes[index];
     for (std::size_t i = 0; i < node.num_children; ++i) {
-      auto const& step = tree_->nodes[node.first_child + i].step;
-      if (step.forbids_nulls() || step.checks_below || step.check != value_check::none) {
-        return true;
-      }
+      auto const& step         = tree_->nodes[node.first_child + i].step;
+      auto const checks_values = step.check != value_check::none || !step.trusted;
+      if (step.forbids_nulls() || step.checks_below || checks_values) { return true; }
     }
     return false;
   }
@@ -217,7 +216,7 @@ class schema_builder {
     auto agreed                       = negotiation_result{};
     auto unnamed                      = column_metadata{};
     auto const& schema                = *tree_->nodes[parent].schema;
-    auto const in_list                = has_child_by_offsets(tree_->nodes[parent].step.layout);
+    auto const in_list                = has_lists(tree_->nodes[parent].step.layout);
     for (std::size_t i = 0; i < children.size(); ++i) {
       auto const known = i < metadata.size();
       auto* below      = schema.children[i];

@@ -30,6 +30,10 @@ void set_type(ArrowSchema& schema, std::string const& format, std::int64_t num_c
     check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_LARGE_LIST));
   } else if (format == "+m") {
     check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_MAP));
+  } else if (format.starts_with("+w:")) {
+    // A list's child with another format: nanoarrow's own lists of a fixed size are never empty.
+    check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_LIST));
+    check(ArrowSchemaSetFormat(&schema, format.c_str()));
   } else if (format != "+s") {
     // The type table has the format strings of flat types, a request those with parameters of its
     // own. Nor would nanoarrow take time zones of more than some 120 bytes.

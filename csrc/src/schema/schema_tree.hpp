@@ -37,6 +37,7 @@ struct export_step {
   cudf::data_type column{cudf::type_id::EMPTY};  ///< type of the column that the schema is for
   array_layout layout{array_layout::null};       ///< of the array's buffers
   std::int64_t element_bits{0};                  ///< of the data buffer of a fixed layout
+  std::int64_t list_size{0};                     ///< elements of each row of lists of a fixed size
   bool decode{false};                            ///< a dictionary leaves as its values
   cudf::data_type values{cudf::type_id::EMPTY};  ///< type of these, where it does
   cudf::data_type cast{cudf::type_id::EMPTY};    ///< type to convert to first; EMPTY: as it is

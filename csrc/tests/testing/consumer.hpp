@@ -7,6 +7,14 @@
 
 namespace cudf_arrow_bridge::test {
 
+/// Where a list begins in the child; nanoarrow does not say it of lists of a fixed size.
+inline std::int64_t list_begin(ArrowArrayView const* view, std::int64_t row)
+{
+  return view->storage_type == NANOARROW_TYPE_FIXED_SIZE_LIST
+           ? row * view->layout.child_size_elements
+           : ArrowArrayViewListChildOffset(view, row);
+}
+
 inline value read_row(ArrowArrayView const* view, shape const& type, std::int64_t row)
 {
   if (ArrowArrayViewIsNull(view, row) != 0) { return {}; }
@@ -27,8 +35,8 @@ inline value read_row(ArrowArrayView const* view, shape const& type, std::int64_
         }
         return {std::move(items)};
       }
-      auto const end = ArrowArrayViewListChildOffset(view, view->offset + row + 1);
-      for (auto i = ArrowArrayViewListChildOffset(view, view->offset + row); i < end; ++i) {
+      auto const end = list_begin(view, view->offset + row + 1);
+      for (auto i = list_begin(view, view->offset + row); i < end; ++i) {
         items.push_back(read_row(view->children[0], type.children[0], i));
       }
       return {std::move(items)};

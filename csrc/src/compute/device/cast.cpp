@@ -7,10 +7,15 @@
 #include <cudf/binaryop.hpp>
 #include <cudf/copying.hpp>
 #include <cudf/dictionary/encode.hpp>
+#include <cudf/filling.hpp>
 #include <cudf/lists/count_elements.hpp>
 #include <cudf/lists/lists_column_view.hpp>
 #include <cudf/reduction.hpp>
+#include <cudf/replace.hpp>
+#include <cudf/reshape.hpp>
 #include <cudf/scalar/scalar.hpp>
+#include <cudf/table/table.hpp>
+#include <cudf/table/table_view.hpp>
 #include <cudf/unary.hpp>
 
 #include <stdexcept>
@@ -104,6 +109,29 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
   auto contents     = padded->release();
   auto& elements    = contents.children[cudf::lists_column_view::child_column_index];
   return std::move(*elements->release().data);
+}
+
+rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
+{
+  auto const int32  = cudf::data_type{cudf::type_id::INT32};
+  auto const number = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<std::int32_t>{value, true, exec.stream, exec.mr};
+  };
+  // Lists that begin at 4 and 9, of 3 elements: 4 4 4 9 9 9 and 0 1 2 0 1 2 make 4 5 6 9 10 11.
+  auto const begins   = cudf::column_view{int32, lists.count, lists.begins, nullptr, 0};
+  auto const repeated = cudf::repeat(cudf::table_view{{begins}}, lists.size, exec.stream, exec.mr);
+  auto const counted  = cudf::sequence(lists.size, number(0), exec.stream, exec.mr);
+  auto const tiled =
+    cudf::tile(cudf::table_view{{counted->view()}}, lists.count, exec.stream, exec.mr);
+  auto const rows = cudf::binary_operation(repeated->view().column(0),
+                                           tiled->view().column(0),
+                                           cudf::binary_operator::ADD,
+                                           int32,
+                                           exec.stream,
+                                           exec.mr);
+  auto taken =
+    cudf::clamp(rows->view(), number(lists.first), number(lists.last), exec.stream, exec.mr);
+  return std::move(*taken->release().data);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

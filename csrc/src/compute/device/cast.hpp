@@ -17,5 +17,6 @@ bool has_lists_of(cudf::column_view const& column, cudf::size_type size, executi
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
                              execution const& exec);
+rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -124,6 +124,21 @@ rmm::device_buffer host::pad_lists(cudf::column_view const& column,
   return result;
 }
 
+rmm::device_buffer host::rows_of_lists(lists_of_size const& lists, execution const& exec)
+{
+  auto const rows = std::int64_t{lists.count} * lists.size;
+  auto result     = host::allocate(rows * std::int64_t{sizeof(std::int32_t)}, exec);
+  auto* out       = static_cast<std::int32_t*>(result.data());
+  for (cudf::size_type list = 0; list < lists.count; ++list) {
+    auto const begin = std::int64_t{load<std::int32_t>(lists.begins, list)};
+    for (cudf::size_type i = 0; i < lists.size; ++i) {
+      auto const row = std::clamp<std::int64_t>(begin + i, lists.first, lists.last);
+      *out++         = static_cast<std::int32_t>(row);
+    }
+  }
+  return result;
+}
+
 rmm::device_buffer make_views(byte_strings const& strings, execution const& exec)
 {
   auto result =

@@ -33,14 +33,15 @@ bool has_dates(tree const& target)
   });
 }
 
-/// Requests of wide fixed-size binary are not tried: even null rows would take gigabytes.
-bool asks_for_wide_bytes(tree const& target)
+/// Requests of wide fixed-size binary or lists are not tried: even null rows would take gigabytes.
+bool asks_for_wide_rows(tree const& target)
 {
   constexpr auto max_size = std::int64_t{1} << 14;
   return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
     auto const* format = n->schema.format;
-    return target.pool.find(format) != nullptr && std::string_view{format}.starts_with("w:") &&
-           std::atoll(format + 2) > max_size;
+    if (target.pool.find(format) == nullptr) { return false; }
+    auto const* width = format + (*format == '+' ? 1 : 0);
+    return std::string_view{width}.starts_with("w:") && std::atoll(width + 2) > max_size;
   });
 }
 
@@ -109,7 +110,7 @@ outcome export_as_asked(tree& target, trial const& setup)
     auto const preparing = uncounted{};
     target.unpoison();
     mutate_request(target);
-    if (!has_claimed_children(target) || asks_for_wide_bytes(target)) {
+    if (!has_claimed_children(target) || asks_for_wide_rows(target)) {
       return outcome::not_provided;
     }
     if (target.num_released > 0) { target.poison(); }

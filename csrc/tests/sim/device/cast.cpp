@@ -6,6 +6,7 @@
 
 #include "compute/device/buffers.hpp"
 #include "compute/host/cast.hpp"
+#include "sim/fill_later.hpp"
 #include "sim/kernels.hpp"
 #include "sim/upload_column.hpp"
 
@@ -65,6 +66,14 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
   auto made = sim::wait_for(
     exec, [&](execution const& on_host) { return host::pad_lists(column, size, on_host); });
   return sim::upload(std::move(made), exec);
+}
+
+rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
+{
+  auto const bytes = static_cast<std::size_t>(lists.count) * static_cast<std::size_t>(lists.size) *
+                     sizeof(std::int32_t);
+  return sim::fill_later(
+    bytes, exec, [lists](execution const& on_host) { return host::rows_of_lists(lists, on_host); });
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

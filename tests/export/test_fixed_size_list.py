@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of a fixed size leave as such: those that came so, and those of which somebody asks it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+
+DAY = dt.date(2024, 2, 29)
+
+
+def fixed(rows, element, size):
+    return pa.array(rows, pa.list_(element, size))
+
+
+PAIR = pa.list_(pa.int8(), 2)
+#: Rows of several types of elements; each has a null row, and one of null elements if it can.
+ARRAYS = {
+    "int32": fixed([[1, 2, 3], None, [4, None, 6], [7, 8, 9]], pa.int32(), 3),
+    "no nulls": fixed([[1, 2, 3], [4, None, 6], [7, 8, 9], [0, 0, 0]], pa.int64(), 3),
+    "bool": fixed([[True, False], None, [None, True], [True, True]], pa.bool_(), 2),
+    "uint8": fixed([[1, 2], None, [3, 4], [5, 6]], pa.uint8(), 2),
+    "date": fixed([[DAY], None, [None], [DAY]], pa.date32(), 1),
+    "strings": fixed([["a", "bb"], None, [None, ""], ["c", "d" * 20]], pa.string(), 2),
+    "large strings": fixed([["a", "bb"], None, ["", ""], ["c", "d"]], pa.large_string(), 2),
+    "lists": fixed([[[1], []], None, [None, [2, 3]], [[4], [5]]], pa.list_(pa.int8()), 2),
+    "structs": fixed(
+        [[{"a": 1, "b": "x"}], None, [None], [{"a": None, "b": "y"}]],
+        pa.struct([("a", pa.int16()), ("b", pa.string())]),
+        1,
+    ),
+    "lists of a fixed size": fixed(
+        [[[1, 2], [3, 4]], None, [None, [5, 6]], [[7, 8], [9, None]]], pa.list_(pa.int32(), 2), 2
+    ),
+    "bytes of a fixed size": fixed([[b"ab"], None, [b"cd"], [None]], pa.binary(2), 1),
+    "nulls": fixed([[None, None], None, [None, None], [None, None]], pa.null(), 2),
+    "dictionaries": pa.FixedSizeListArray.from_arrays(
+        pa.array(["a", "b", None, "a"]).dictionary_encode(), 2
+    ),
+    "of no elements": fixed([[], None, [], []], pa.int32(), 0),
+    "only nulls": fixed([None, None, None], pa.string(), 2),
+    "only null structs": fixed([None, None], pa.struct([("a", pa.list_(pa.int8()))]), 2),
+    "field": pa.array([[1], None], pa.list_(pa.field("e", pa.int8(), metadata={"a": "b"}), 1)),
+    "in a list": pa.array([[[1, 2]], None, [], [None, [3, 4]]], pa.list_(pa.list_(pa.int8(), 2))),
+    "in a struct": pa.array(
+        [{"a": [1, 2]}, None, {"a": None}, {"a": [3, 4]}], pa.struct([("a", PAIR)])
+    ),
+    "in a large list": pa.array([[["a"]], None, [], [None, ["b"]]], pa.large_list(
+        pa.list_(pa.string(), 1)
+    )),
+    "in a map": pa.array(
+        [[("a", [1, 2])], None, [], [("b", None)]], pa.map_(pa.string(), pa.list_(pa.int8(), 2))
+    ),
+}  # fmt: skip
+CASES = pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS.keys())
+PARTS = ((0, 0), (0, 4), (1, 2), (1, 3), (2, 2), (3, 1))
+
+
+def batch_of(array, **options):
+    return pa.record_batch([array], schema=pa.schema([pa.field("x", array.type, **options)]))
+
+
+def read(exported):
+    """An exported array, checked by pyarrow."""
+    array = pa.array(exported)
+    array.validate(full=True)
+    return array
+
+
+def offset_by(array, before):
+    """The same rows behind others, in one memory."""
+    return pa.concat_arrays([array.slice(0, 1)] * before + [array]).slice(before)
+
+
+def in_a_frame(type_):
+    """Frames have no null columns: their elements are strings there."""
+    return pa.list_(pa.string(), 2) if type_ == ARRAYS["nulls"].type else type_
+
+
+@CASES
+def test_frames_leave_as_they_came(array):
+    for begin, size in PARTS:
+        part = array.slice(begin, size)
+        series = bridge.from_arrow_device(part)
+        found = read(bridge.to_arrow_device(series))
+        assert found.type == in_a_frame(array.type)
+        assert found.to_pylist() == part.to_pylist()
+    frame = bridge.from_arrow_device(batch_of(array, metadata={"k": "v"}))
+    left = pa.schema(bridge.to_arrow_device(frame).schema).field("x")
+    assert left.equals(pa.field("x", in_a_frame(array.type), metadata={"k": "v"}), True)
+
+
+@CASES
+@pytest.mark.parametrize("sanitize", [True, False])
+def test_columns_leave_as_they_came(array, sanitize):
+    for before in (0, 1, 9):
+        behind = offset_by(array, before)
+        for begin, size in PARTS:
+            part = behind.slice(begin, size)
+            column = bridge.from_arrow_device(part, to="pylibcudf", sanitize=sanitize)
+            for compact in (False, True):
+                found = read(bridge.to_arrow_device(column, compact=compact))
+                assert found.type == array.type
+                assert found.to_pylist() == part.to_pylist()
+
+
+@CASES
+def test_arrays_pass_through(array):
+    for begin, size in PARTS:
+        part = array.slice(begin, size)
+        found = read(bridge.to_arrow_device(part))
+        assert found.type == array.type
+        assert found.to_pylist() == part.to_pylist()
+
+
+@CASES
+def test_slices_leave_as_they_came(array):
+    """As libcudf slices: another offset over the same buffers."""
+    whole = pa.concat_arrays([array] * 6)
+    column = bridge.from_arrow_device(whole, to="pylibcudf")
+    for begin, end in ((0, 5), (3, 11), (8, 9), (9, len(whole)), (2, 2)):
+        wanted = whole.slice(begin, end - begin)
+        part = plc.Column(
+            column.type(),
+            end - begin,
+            column.data(),
+            column.null_mask(),
+            wanted.null_count,
+            column.offset() + begin,
+            column.children(),
+        )
+        found = read(bridge.to_arrow_device(part))
+        assert found.type == array.type
+        assert found.to_pylist() == wanted.to_pylist()
+
+
+@CASES
+def test_streams_leave_as_they_came(array):
+    batch = batch_of(pa.concat_arrays([array] * 3))
+    frame = bridge.from_arrow_device(batch)
+    table = pa.table(bridge.to_arrow_device_stream(frame, max_rows=2))
+    assert table.schema.field("x").type == in_a_frame(array.type)
+    assert table["x"].to_pylist() == batch["x"].to_pylist()
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(1)])
+    together = bridge.from_arrow_device_stream(reader)
+    found = read(bridge.to_arrow_device(together["x"]))
+    assert found.type == in_a_frame(array.type)
+    assert found.to_pylist() == batch["x"].to_pylist() + batch["x"].slice(1).to_pylist()
+
+
+def buffers(exported):
+    yield from exported.buffers()
+    for child in exported.children:
+        yield from buffers(child)
+
+
+def test_elements_are_shared_where_each_list_has_its_own():
+    array = ARRAYS["no nulls"]
+    address = array.values.buffers()[1].address
+    for obj in (array, bridge.from_arrow_device(array), ARRAYS["int32"]):
+        assert all(buffer.zero_copy for buffer in buffers(bridge.to_arrow_device(obj)))
+    for begin in (0, 1, 3):
+        part = bridge.from_arrow_device(array.slice(begin), to="pylibcudf")
+        found = read(bridge.to_arrow_device(part))
+        assert found.values.buffers()[1].address + found.offset * 24 == address + begin * 24
+
+
+def test_empty_null_lists_are_filled_by_a_copy():
+    series = bridge.from_arrow_device(ARRAYS["int32"])
+    mask, *elements = buffers(bridge.to_arrow_device(series))
+    assert mask.zero_copy
+    assert not any(buffer.zero_copy for buffer in elements)
+
+
+TENSORS = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24, dtype="int32").reshape(4, 2, 3))
+
+
+@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+def test_tensors_stay_tensors(to):
+    batch = batch_of(TENSORS)
+    for part in (batch, batch.slice(1), batch.slice(0, 0)):
+        found = pa.record_batch(bridge.to_arrow_device(bridge.from_arrow_device(part, to=to)))
+        assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
+        assert found["x"].equals(part["x"])
+    missing = pa.ExtensionArray.from_storage(
+        TENSORS.type, fixed([[0] * 6, None, [1] * 6], pa.int32(), 6)
+    )
+    found = pa.record_batch(bridge.to_arrow_device(bridge.from_arrow_device(batch_of(missing))))
+    assert found["x"].equals(missing)
+
+
+def test_tensors_that_leave_as_lists_are_no_tensors():
+    frame = bridge.from_arrow_device(batch_of(TENSORS))
+    asked = pa.schema([("x", pa.list_(pa.int32()))])
+    schema = pa.schema(bridge.to_arrow_device(frame, requested_schema=asked).schema)
+    assert schema.field("x").equals(asked.field("x"), check_metadata=True)
+
+
+DAYS = pa.array([[dt.datetime(2024, 2, 29)] * 2], pa.list_(pa.timestamp("s")))
+LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
+
+
+@pytest.mark.parametrize(
+    ("array", "asked"),
+    [
+        (LISTS, pa.list_(pa.int64(), 2)),
+        (LISTS.slice(1), pa.list_(pa.int64(), 2)),
+        (LISTS.slice(0, 0), pa.list_(pa.int64(), 7)),
+        (pa.array([[], None], pa.list_(pa.int64())), pa.list_(pa.int64(), 0)),
+        (pa.array([[[1], [2]], None]), pa.list_(pa.list_(pa.int64(), 1), 2)),
+        (pa.array([[[1], [2]], [], None, [[3]]]), pa.list_(pa.list_(pa.int64(), 1))),
+        (pa.array([[[1, 2]], [[1], [2]]]).slice(1), pa.list_(pa.list_(pa.int64(), 1))),
+        (pa.array([{"a": [1, 2]}, None, {"a": None}]), pa.struct([("a", pa.list_(pa.int64(), 2))])),
+        (
+            DAYS,
+            pa.list_(pa.field("day", pa.date32(), nullable=False), 2),
+        ),
+        (pa.array([[1, 2], None]), pa.list_(pa.field("item", pa.int64(), nullable=False), 2)),
+    ],
+    ids=str,
+)
+def test_lists_leave_so_if_asked(array, asked):
+    for obj in (to_plc(array), bridge.from_arrow_device(array), array):
+        found = read(bridge.to_arrow_device(obj, requested_schema=pa.field("", asked)))
+        assert found.type == asked
+        assert found.to_pylist() == ([[DAY, DAY]] if array is DAYS else array.to_pylist())
+
+
+def test_unused_rows_may_have_other_lengths():
+    """Those before a slice whose mask begins within a byte, and those of null structs."""
+    lists = pa.array([[1], [2, 3, 4], *[[i, i] for i in range(10)]])
+    structs = pa.StructArray.from_arrays(
+        [lists], ["a"], mask=pa.array([True, True, *[i % 2 == 0 for i in range(10)]])
+    )
+    asked = pa.struct([("a", pa.list_(pa.int64(), 2))])
+    for begin in range(4):
+        part = structs.slice(begin)
+        found = read(bridge.to_arrow_device(to_plc(part), requested_schema=pa.field("", asked)))
+        assert found.type == asked
+        assert found.to_pylist() == part.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("array", "asked", "path"),
+    [
+        (pa.array([[1, 2], [3]]), pa.list_(pa.int64(), 2), "x"),
+        (pa.array([[1, 2], []]), pa.list_(pa.int64(), 2), "x"),
+        (pa.array([[1, 2], None]), pa.list_(pa.int64(), 0), "x"),
+        (pa.array([[[1, 2], [3]]]), pa.list_(pa.list_(pa.int64(), 2)), r"x\[\]"),
+        (pa.array([{"a": [1]}]), pa.struct([("a", pa.list_(pa.int64(), 2))]), r"x\.a"),
+    ],
+    ids=str,
+)
+def test_other_lengths_are_an_error(array, asked, path):
+    size = (asked.field(0).type if pa.types.is_nested(asked.field(0).type) else asked).list_size
+    schema = pa.schema([("x", asked)])
+    table = bridge.from_arrow_device(batch_of(array))
+    message = f"column '{path}': lists of other lengths found, {size} elements each expected by"
+    with pytest.raises(ValueError, match=message):
+        bridge.to_arrow_device(table, requested_schema=schema)
+
+
+def test_elements_of_null_rows_are_not_checked_for_nulls():
+    asked = pa.field("", pa.list_(pa.field("item", pa.int64(), nullable=False), 2))
+    for rows_ in ([None, [1, 2], None], [[1, 2], None], [None]):
+        array = pa.array(rows_, pa.list_(pa.int64()))
+        found = read(bridge.to_arrow_device(to_plc(array), requested_schema=asked))
+        assert (found.type, found.to_pylist()) == (asked.type, rows_)
+    with pytest.raises(ValueError, match=r"\[\]': nulls found"):
+        bridge.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=asked)
+
+
+def test_lists_that_got_another_mask_are_no_longer_of_that_size():
+    column = bridge.from_arrow_device(ARRAYS["int32"], to="pylibcudf")
+    shorter = column.with_mask(None, 0)
+    with pytest.raises(ValueError, match="lists of other lengths found, 3 elements each expected"):
+        bridge.to_arrow_device(shorter)
+    column = bridge.from_arrow_device(pa.array([b"ab", None], pa.binary(2)), to="pylibcudf")
+    with pytest.raises(ValueError, match="lists of other lengths found, 2 bytes each expected"):
+        bridge.to_arrow_device(column.with_mask(None, 0))
+
+
+def test_more_elements_than_a_column_holds():
+    array = pa.array([None] * 3, pa.list_(pa.int8()))
+    with pytest.raises(OverflowError, match="3000000000 list elements found, at most 2147483647"):
+        bridge.to_arrow_device(
+            to_plc(array), requested_schema=pa.field("", pa.list_(pa.int8(), 1_000_000_000))
+        )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dictionaries of every type of values: each comes back, or is refused by the column's name."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import cudf
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+TWO_DAYS = [dt.date(2020, 1, 1), dt.date(2021, 1, 1)]
+TWO_TIMES = [dt.time(1), dt.time(2)]
+TWO_DECIMALS = [Decimal("1.5"), Decimal("2.5")]
+
+
+def decimals(type_):
+    return pa.array(TWO_DECIMALS, type_)
+
+
+#: Those that cuDF has categories of.
+CATEGORIES = {
+    "bool": pa.array([True, False]),
+    "int8": pa.array([1, 2], pa.int8()),
+    "uint64": pa.array([1, 2], pa.uint64()),
+    "double": pa.array([1.5, 2.5]),
+    "date32": pa.array(TWO_DAYS, pa.date32()),
+    "date64": pa.array(TWO_DAYS, pa.date64()),
+    "time32": pa.array(TWO_TIMES, pa.time32("s")),
+    "time64": pa.array(TWO_TIMES, pa.time64("us")),
+    "timestamp": pa.array([1, 2], pa.timestamp("us")),
+    "timestamp of a zone": pa.array([1, 2], pa.timestamp("us", "Europe/Oslo")),
+    "duration": pa.array([1, 2], pa.duration("ms")),
+    "string": pa.array(["a", "b"]),
+    "large_string": pa.array(["a", "b"], pa.large_string()),
+    "string and null": pa.array(["a", None]),
+    "dictionary": pa.array(["a", "b"]).dictionary_encode(),
+    "struct": pa.array([{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
+}
+#: Those whose values frames have instead.
+DECODED = {
+    "decimal32": decimals(pa.decimal32(4, 1)),
+    "decimal64": decimals(pa.decimal64(14, 1)),
+    "decimal128": decimals(pa.decimal128(30, 1)),
+    "decimal128 and null": pa.array([TWO_DECIMALS[0], None], pa.decimal128(30, 1)),
+}
+#: Those that frames in host memory do not have.
+REFUSED = {
+    "binary": pa.array([b"a", b"b"]),
+    "large_binary": pa.array([b"a", b"b"], pa.large_binary()),
+    "fixed_size_binary": pa.array([b"a", b"b"], pa.binary(1)),
+    "list": pa.array([[1], [2, 3]]),
+    "list of structs": pa.array([[{"a": 1}], []]),
+    "large_list": pa.array([[1], [2, 3]], pa.large_list(pa.int8())),
+    "fixed_size_list": pa.array([[1], [2]], pa.list_(pa.int8(), 1)),
+    "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int8())),
+}
+#: Those that leave as another type, with the one they leave as.
+OTHERS = {
+    "halffloat": (pa.array([1.5, 2.5], pa.float16()), pa.float32()),
+    "string_view": (pa.array(["a", "b" * 20], pa.string_view()), pa.string()),
+}
+
+
+def dictionary(values):
+    indices = pa.array([1, 0, None, 1], pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, values)
+
+
+PLACES = {
+    "x": lambda array: array,
+    "x[]": lambda array: pa.ListArray.from_arrays([0, 1, 2, 4], array),
+    "x.s": lambda array: pa.StructArray.from_arrays([array], ["s"]),
+}
+BOTH = pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+IN_PLACES = pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
+
+
+def of(values):
+    return pytest.mark.parametrize("values", values.values(), ids=values.keys())
+
+
+def left(array, to):
+    """What a column leaves as, read and checked by pyarrow."""
+    obj = bridge.from_arrow_device(pa.record_batch([array], ["x"]), to=to)
+    batch = pa.record_batch(bridge.to_arrow_device(obj))
+    batch.validate(full=True)
+    return batch["x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "to"),
+    [
+        (name, path, to)
+        for name in CATEGORIES | DECODED
+        for path in PLACES
+        for to in ("cudf", "pylibcudf")
+        if not (name == "struct" and path != "x" and to == "cudf")  # refused: see below
+    ],
+)
+def test_they_come_back(name, path, to):
+    array = PLACES[path](dictionary((CATEGORIES | DECODED)[name]))
+    found = left(array, to)
+    assert found.type == array.type
+    assert found.to_pylist() == array.to_pylist()
+
+
+@of(CATEGORIES)
+def test_they_are_categories(values):
+    series = bridge.from_arrow_device(dictionary(values))
+    assert isinstance(series.dtype, cudf.CategoricalDtype)
+
+
+@of(DECODED)
+def test_frames_have_their_values(values):
+    series = bridge.from_arrow_device(dictionary(values))
+    assert not isinstance(series.dtype, cudf.CategoricalDtype)
+    assert series.dtype == bridge.from_arrow_device(values).dtype
+
+
+def test_cudf_has_no_categories_of_decimals():
+    """Once it has, frames need not have their values instead."""
+    series = bridge.from_arrow_device(decimals(pa.decimal128(30, 1)))
+    with pytest.raises(NotImplementedError, match="DecimalColumn"):
+        cudf.Index(series)
+
+
+@BOTH
+@IN_PLACES
+@pytest.mark.parametrize(("values", "type_"), OTHERS.values(), ids=OTHERS.keys())
+def test_they_leave_as_another_type(values, type_, place, to):
+    array = place(dictionary(values))
+    assert left(array, to).to_pylist() == array.to_pylist()
+    assert left(dictionary(values), to).type.value_type == type_
+
+
+@IN_PLACES
+@of(REFUSED)
+def test_frames_in_host_memory_refuse_them_by_name(values, place, request):
+    array = place(dictionary(values))
+    path = request.node.callspec.id.split("-")[-1]
+    found = left(array, "pylibcudf")
+    assert (found.type, found.to_pylist()) == (array.type, array.to_pylist())
+    with pytest.raises(TypeError, match=r'found a dictionary of .*to="pylibcudf" instead') as error:
+        left(array, "cudf")
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_dictionaries_of_structs_within_others_are_refused_too():
+    for path in ("x[]", "x.s"):
+        array = PLACES[path](dictionary(CATEGORIES["struct"]))
+        with pytest.raises(TypeError, match="found a dictionary of struct") as error:
+            left(array, "cudf")
+        assert str(error.value).startswith(f"{path}: ")
+
+
+@BOTH
+@IN_PLACES
+def test_no_column_holds_wider_decimals(place, to, request):
+    array = place(dictionary(decimals(pa.decimal256(50, 1))))
+    path = request.node.callspec.id.split("-")[0]
+    with pytest.raises(TypeError, match="decimal256") as error:
+        left(array, to)
+    assert f"'{path}'" in str(error.value)
+
+
+@BOTH
+def test_dictionaries_of_nothing_but_null(to):
+    array = dictionary(pa.nulls(2))
+    assert left(array, to).to_pylist() == [None] * 4

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pylibcudf columns leave with the Arrow fields that they were imported with."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+from decimal import Decimal
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.host import to_plc
+
+DAY = dt.date(2024, 2, 29)
+NOON = dt.time(12, 30, 5)
+
+COLUMNS = {
+    "int64": pa.array([1, None, 3]),
+    "date32": pa.array([DAY, None, DAY], pa.date32()),
+    "date64": pa.array([DAY, None, DAY], pa.date64()),
+    "time32": pa.array([NOON, None, NOON], pa.time32("s")),
+    "time64": pa.array([NOON, None, NOON], pa.time64("ns")),
+    "zone": pa.array([1, None, 2], pa.timestamp("us", "Europe/Oslo")),
+    "decimal": pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal64(9, 2)),
+    "null": pa.nulls(3),
+    "large_string": pa.array(["a", None, "b"], pa.large_string()),
+    "empty strings": pa.array(["", None, ""]),
+    "binary": pa.array([b"a", None, b"\xff\0"], pa.binary()),
+    "fixed_size_binary": pa.array([b"abcd", None, b"\xff\0\0\0"], pa.binary(4)),
+    "large_list": pa.array([[DAY], None, []], pa.large_list(pa.date32())),
+    "list of other names": pa.array(
+        [[1], None, []], pa.list_(pa.field("element", pa.int32(), metadata={"a": "b"}))
+    ),
+    "map": pa.array([[("a", b"x")], None, []], pa.map_(pa.string(), pa.binary())),
+    "struct": pa.array(
+        [{"day": DAY, "in": {"at": NOON}}, None, {"day": None, "in": None}],
+        pa.struct([("day", pa.date32()), ("in", pa.struct([("at", pa.time64("us"))]))]),
+    ),
+    "struct without nulls": pa.array([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}] * 2),
+    "list of structs": pa.array([[{"a": 1}], None], pa.list_(pa.struct([("a", pa.int8())]))),
+    "dictionary": pa.array([DAY, None, DAY], pa.date32()).dictionary_encode(),
+    "dictionary of structs": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1], pa.int8()), pa.array([{"a": DAY}, {"a": None}])
+    ),
+}
+CASES = pytest.mark.parametrize("array", COLUMNS.values(), ids=COLUMNS.keys())
+
+
+def imported(obj):
+    return bridge.from_arrow_device(obj, to="pylibcudf")
+
+
+def batch_of(array, **options):
+    return pa.record_batch([array], schema=pa.schema([pa.field("x", array.type, **options)]))
+
+
+def left(table):
+    """What a table leaves as, read and checked by pyarrow."""
+    batch = pa.record_batch(bridge.to_arrow_device(table))
+    batch.validate(full=True)
+    return batch
+
+
+def field_of(column):
+    """The field that a single column leaves with."""
+    return pa.field(bridge.to_arrow_device(column).schema)
+
+
+@CASES
+def test_columns_leave_as_what_they_were(array):
+    batch = batch_of(array, metadata={"k": "v"})
+    for part in (batch, batch.slice(1), batch.slice(0, 0)):
+        table = imported(part)
+        found = left(table)
+        assert found.schema.equals(batch.schema, check_metadata=True)
+        assert found.to_pylist() == part.to_pylist()
+        (column,) = table.columns()
+        assert field_of(column).equals(batch.schema.field(0), check_metadata=True)
+        assert pa.array(bridge.to_arrow_device(column)).to_pylist() == part["x"].to_pylist()
+
+
+@CASES
+def test_single_arrays_do_so_too(array):
+    found = pa.array(bridge.to_arrow_device(imported(array)))
+    assert found.equals(array)
+
+
+@CASES
+def test_streams_of_batches_keep_them(array):
+    batch = batch_of(array, metadata={"k": "v"})
+    for batches in ([batch], [batch, batch]):
+        reader = pa.RecordBatchReader.from_batches(batch.schema, batches)
+        together = left(bridge.from_arrow_device_stream(reader, to="pylibcudf"))
+        assert together.schema.equals(batch.schema, check_metadata=True)
+        assert together.to_pylist() == batch.to_pylist() * len(batches)
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(0, 0)])
+    parts = bridge.from_arrow_device_stream(reader, to="pylibcudf", concat=False)
+    again = pa.table(bridge.to_arrow_device_stream(parts))
+    assert again.schema.equals(batch.schema, check_metadata=True)
+
+
+@CASES
+def test_slices_keep_them(array):
+    """As libcudf slices: another offset over the same spans."""
+    (column,) = imported(batch_of(array)).columns()
+    part = plc.Column(
+        column.type(),
+        column.size() - 1,
+        column.data(),
+        column.null_mask(),
+        array.slice(1).null_count,
+        column.offset() + 1,
+        column.children(),
+    )
+    found = left(plc.Table([part]))
+    assert found.schema.equals(batch_of(array).schema)
+    assert found["x"].to_pylist() == array.slice(1).to_pylist()
+
+
+def test_children_have_their_own():
+    (column,) = imported(batch_of(COLUMNS["struct"])).columns()
+    day, inner = column.children()
+    assert field_of(day).equals(pa.field("day", pa.date32()))
+    assert field_of(inner.child(0)).equals(pa.field("at", pa.time64("us")))
+    assert left(plc.Table([inner, day])).schema.names == ["in", "day"]
+    (lists,) = imported(batch_of(COLUMNS["list of other names"])).columns()
+    assert field_of(lists.child(1)).name == "element"
+    # The offsets are no list.
+    assert field_of(lists.child(0)).equals(pa.field("", pa.int32()))
+
+
+def test_fields_may_share_a_name():
+    array = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    assert left(imported(batch_of(array)))["x"].equals(array)
+
+
+def test_a_table_of_unknown_or_equal_names_has_none():
+    days = imported(pa.record_batch([pa.array([DAY]), pa.array([NOON])], ["a", "b"])).columns()
+    other = imported(pa.record_batch([pa.array([b"x"])], ["a"])).columns()
+    computed = to_plc(pa.array([1]))
+    for columns, names in (
+        (days, ["a", "b"]),
+        ([days[1], days[0]], ["b", "a"]),
+        ([days[0], computed], ["0", "1"]),
+        ([days[0], *other], ["0", "1"]),
+        ([days[1], *other], ["b", "a"]),
+        ([computed], ["0"]),
+        ([imported(pa.array([DAY]))], ["0"]),
+    ):
+        found = left(plc.Table(columns))
+        assert found.schema.names == names
+    assert left(plc.Table([days[0], computed])).schema.types == [pa.date32(), pa.int64()]
+
+
+def test_a_struct_of_other_children_is_no_longer_that_one():
+    (column,) = imported(batch_of(COLUMNS["struct without nulls"])).columns()
+    first, second = column.children()
+
+    def struct(*children):
+        return plc.Column(plc.DataType(plc.TypeId.STRUCT), first.size(), None, None, 0, 0, children)
+
+    assert field_of(struct(first, second)).name == ""
+    assert [f.name for f in field_of(struct(second, first)).type] == ["b", "a"]
+    assert [f.name for f in field_of(struct(second, second)).type] == ["0", "1"]
+    computed = to_plc(pa.array([1.5] * first.size()))
+    assert [f.name for f in field_of(struct(first, computed)).type] == ["0", "1"]
+
+
+def test_a_list_of_other_elements():
+    (column,) = imported(batch_of(COLUMNS["list of other names"])).columns()
+    offsets, _ = column.children()
+    elements = to_plc(pa.array([1.5]))
+    made = plc.Column(column.type(), 3, None, column.null_mask(), 1, 0, [offsets, elements])
+    assert field_of(made).equals(pa.field("x", pa.list_(pa.float64())))
+
+
+def test_other_types_over_the_same_memory_are_what_they_are():
+    (column,) = imported(batch_of(COLUMNS["date64"])).columns()
+    numbers = plc.Column(
+        plc.DataType(plc.TypeId.INT64), 3, column.data(), column.null_mask(), 1, 0, []
+    )
+    assert field_of(numbers).equals(pa.field("", pa.int64()))
+
+
+def test_one_memory_imported_twice():
+    numbers = pa.array([1, 2])
+    one = imported(pa.record_batch([numbers], ["a"]))
+    two = imported(pa.record_batch([numbers.view(pa.timestamp("s", "UTC"))], ["b"]))
+    three = imported(bridge.to_arrow_device(one))
+    assert [c.data().ptr for (c,) in (one.columns(), two.columns())] == [
+        numbers.buffers()[1].address
+    ] * 2
+    assert left(one).schema.equals(pa.schema([("a", pa.int64())]))
+    assert left(two).schema.equals(pa.schema([("b", pa.timestamp("s", "UTC"))]))
+    assert left(three).schema.equals(left(one).schema)
+
+
+def test_required_columns_stay_so_while_nothing_is_null():
+    batch = batch_of(pa.array([1, 2]), nullable=False)
+    (column,) = imported(batch).columns()
+    assert left(plc.Table([column])).schema.equals(batch.schema)
+    mask = to_plc(pa.array([1, None])).null_mask()
+    # One after the other: each must have a schema of its own.
+    for _ in range(2):
+        found = left(plc.Table([column.with_mask(mask, 1)]))
+        assert found.schema.field(0).nullable
+        assert found["x"].to_pylist() == [1, None]
+        assert left(plc.Table([column])).schema.equals(batch.schema)
+
+
+def test_extensions_keep_their_name_and_storage():
+    metadata = {"ARROW:extension:name": "a.map", "ARROW:extension:metadata": "p"}
+    batch = batch_of(COLUMNS["map"], metadata=metadata)
+    assert left(imported(batch)).schema.equals(batch.schema, check_metadata=True)
+    array = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16], pa.binary(16)))
+    assert left(imported(batch_of(array)))["x"].equals(array)
+    # float16 is no longer what it was.
+    metadata = {"ARROW:extension:name": "a.half", "other": "kept"}
+    batch = batch_of(pa.array([1.5], pa.float16()), metadata=metadata)
+    found = left(imported(batch)).schema.field("x")
+    assert (found.type, found.metadata) == (pa.float32(), {b"other": b"kept"})
+
+
+def test_run_ends_leave_as_values():
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([DAY, None]))
+    found = left(imported(batch_of(runs)))
+    assert found.schema.equals(pa.schema([("x", pa.date32())]))
+    assert found["x"].to_pylist() == [DAY, DAY, None]
+
+
+def test_requests_come_first():
+    table = imported(batch_of(COLUMNS["date64"]))
+    asked = pa.schema([("y", pa.timestamp("ms"))])
+    assert pa.schema(bridge.to_arrow_device(table, requested_schema=asked).schema) == asked
+
+
+def test_many_schemas_at_once():
+    """More than are kept."""
+    tables = [imported(pa.record_batch([pa.array([DAY])], [f"column {i}"])) for i in range(40)]
+    for _ in range(2):
+        assert [left(t).schema.names for t in tables] == [[f"column {i}"] for i in range(40)]
+
+
+def test_fields_outlive_the_importer():
+    """The key of a cached schema must not be taken for that of a later import."""
+    for i in range(200):
+        batch = pa.record_batch([pa.array([i]), pa.array([DAY])], [f"a{i}", f"b{i}"])
+        assert left(imported(batch)).schema.names == batch.schema.names
+
+
+def test_cudf_is_not_imported():
+    code = """
+import sys, pyarrow as pa, cudf_arrow_bridge as bridge
+batch = pa.record_batch([pa.array([{"a": 1}])], ["x"])
+table = bridge.from_arrow_device(batch, to="pylibcudf")
+assert pa.record_batch(bridge.to_arrow_device(table)).schema == batch.schema
+assert "cudf" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
