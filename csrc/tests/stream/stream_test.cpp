@@ -223,8 +223,8 @@ TEST(Streams, AreGivenBackUntilABatchIsPulled)
 TEST(Streams, ThatNobodyTakesBackAreDestroyed)
 {
   auto const owner = std::make_shared<int>(0);
-  auto source      = chain([owner] { return std::unique_ptr<batch_source>{}; });
-  auto stream = device_array_stream{std::move(source), sliced{flat("int32"), 1}.schema}.to_arrow(
+  auto source      = chain([owner] { return sliced{flat("int32"), num_rows}.source; });
+  auto stream      = device_array_stream{std::move(source)}.to_arrow(
     [](device_array_stream&& /*stream*/) { throw std::runtime_error{"no room"}; });
   EXPECT_EQ(owner.use_count(), 2);
   stream.reset();
