@@ -556,6 +556,8 @@ def test_a_released_request_is_refused():
     with pytest.raises(ValueError, match="consumed already"):
         array.__arrow_c_device_array__(capsule)
     with pytest.raises(ValueError, match="'arrow_schema' expected"):
+        array.__arrow_c_device_array__(pa.array([1]).__arrow_c_array__()[1])
+    with pytest.raises(TypeError, match="a requested schema of type int found"):
         array.__arrow_c_device_array__(1)
 
 
