@@ -86,6 +86,23 @@ TEST_F(request_order, event_follows_bytes_among_zeros)
   }
 }
 
+TEST_F(request_order, event_follows_the_elements_of_lists_of_a_fixed_size)
+{
+  for (auto const& element : {flat("int32"), flat("string")}) {
+    auto const type   = fixed_list_of(element, 2);
+    auto const wanted = make_schema(type);
+    for (auto const nulls : {0, 30, 100}) {
+      auto const values = samples(type, 20, nulls);
+      for (auto seed = 0U; seed < seeds; ++seed) {
+        sim::reset(seed);
+        auto const stream = lasting_stream{};
+        auto const source = std::shared_ptr{column(type, values, stream.get())};
+        EXPECT_EQ(read_behind(source->view(), source, wanted.get(), type, stream.get()), values);
+      }
+    }
+  }
+}
+
 TEST_F(request_order, nulls_below_nulls_contradict_no_request)
 {
   auto const values = rows{value{}, {rows{value{}}}, {rows{{rows{number(1)}}}}};
