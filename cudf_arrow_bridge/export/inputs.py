@@ -23,7 +23,7 @@ from ..arrow.source_streams import has_stream_protocol, join_on_host, open_strea
 from ..arrow.sources import SourceArray, are_same, find_array, open_array
 from ..cuda.residency import DeviceType
 from ..frames.concatenate import concatenate_on_gpu
-from ..frames.proxies import is_proxy
+from ..frames.proxies import is_pandas, is_proxy
 
 if TYPE_CHECKING:
     from .._core.export import MadeMemory
@@ -40,7 +40,7 @@ def export_input_of(
     Parameters
     ----------
     obj
-        An object of cuDF, pylibcudf or cudf.pandas; an `ExportInput`; or an array of another
+        An object of cuDF, pylibcudf, pandas or cudf.pandas; an `ExportInput`; or an array of another
         library, or a stream of arrays, which is imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
@@ -63,11 +63,14 @@ def export_input_of(
     if is_cudf(obj):
         return _disassemble()(obj, preserve_index, arguments.stream, arguments.copy)
     if is_proxy(obj):
-        return export_input_of(_unwrapped(obj, preserve_index), preserve_index, arguments)
+        return export_input_of(_unwrapped(obj), preserve_index, arguments)
     if isinstance(obj, ExportInput):
         return obj
     source = obj if isinstance(obj, SourceArray) else find_array(obj)
     if source is not None:
+        return export_input_of_source(source, arguments)
+    if is_pandas(obj):
+        source = open_array(_arrow_of_pandas()(obj, preserve_index))
         return export_input_of_source(source, arguments)
     if has_stream_protocol(obj):
         return _input_of_stream(obj, arguments)
@@ -102,13 +105,19 @@ def is_cudf(obj: Any) -> bool:
     return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
 
 
-def _unwrapped(proxy: Any, preserve_index: bool | None) -> Any:
-    """Return the cuDF object that a proxy stands for, or its pandas object as Arrow data."""
+def _unwrapped(proxy: Any) -> Any:
+    """Return the cuDF or pandas object that a proxy stands for."""
     from ..frames.cudf_private import wrapped_by
+
+    return wrapped_by(proxy)
+
+
+@cache
+def _arrow_of_pandas() -> Callable[[Any, bool | None], Any]:
+    # Importing it imports cuDF.
     from .pandas_objects import arrow_of_pandas
 
-    obj = wrapped_by(proxy)
-    return obj if is_cudf(obj) else arrow_of_pandas(obj, preserve_index)
+    return arrow_of_pandas
 
 
 @cache

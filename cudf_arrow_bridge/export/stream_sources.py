@@ -15,7 +15,7 @@ from ..arrow.source_streams import SourceStream, has_stream_protocol, open_strea
 from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
 from ..cuda.streams import cudf_handle_of_all_threads
-from ..frames.proxies import is_proxy
+from ..frames.proxies import is_pandas, is_proxy
 from .inputs import is_cudf
 from .sources.dask_partitions import compute_partitions, partitions_of
 from .sources.datasets import DatasetSource, Query, is_dataset, or_empty
@@ -96,7 +96,7 @@ def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]
         return source.objects(stream)
     if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or is_proxy(source):
         return iter((source,))
-    if has_array_protocol(source):
+    if has_array_protocol(source) or is_pandas(source):
         return iter((source,))
     if has_stream_protocol(source):
         # A stream that was read need not say so: pyarrow's readers just give no more batches. What

@@ -256,10 +256,10 @@ def _nullable_hint(numpy_type: Json, arrow_type: pa.DataType) -> Json:
     if numpy_type.endswith("[pyarrow]") and numpy_type != "string[pyarrow]":
         return dtype_hint(pd.ArrowDtype(arrow_type))
     try:
-        dtype = pd.api.types.pandas_dtype(numpy_type)
+        dtype = pd.pandas_dtype(numpy_type)
     except (TypeError, ValueError, NotImplementedError):
         return None
-    is_nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype) and dtype.na_value is pd.NA
+    is_nullable = isinstance(dtype, pd.ExtensionDtype) and dtype.na_value is pd.NA
     return dtype_hint(dtype) if is_nullable else None
 
 

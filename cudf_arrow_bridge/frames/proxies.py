@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxies of cudf.pandas, each a cuDF or a pandas object; nothing of it is imported here."""
+"""pandas objects and the proxies of cudf.pandas, each a cuDF or a pandas object.
+
+Nothing of either is imported here.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,23 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeGuard
 
-__all__ = ["as_proxy", "check_active", "is_proxy", "proxy_class", "without_proxies"]
+__all__ = ["as_proxy", "check_active", "is_pandas", "is_proxy", "proxy_class", "without_proxies"]
+
+_CLASSES = ("DataFrame", "Series", "Index")
 
 
 def is_proxy(obj: Any) -> TypeGuard[Any]:
     """Say whether an object is a proxy."""
     cudf_pandas = sys.modules.get("cudf.pandas")
     return cudf_pandas is not None and cudf_pandas.is_proxy_object(obj)
+
+
+def is_pandas(obj: Any) -> TypeGuard[Any]:
+    """Say whether an object that is no proxy is a frame, series or index of pandas."""
+    return any(
+        cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas"
+        for cls in type(obj).__mro__
+    )
 
 
 def as_proxy(obj: Any) -> Any:

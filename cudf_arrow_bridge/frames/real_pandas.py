@@ -43,6 +43,7 @@ with without_proxies():
         __version__,
         get_option,
     )
+    from pandas.api.extensions import ExtensionDtype
     from pandas.api.types import infer_dtype, is_extension_array_dtype, pandas_dtype
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "CategoricalDtype",
     "DataFrame",
     "DatetimeTZDtype",
+    "ExtensionDtype",
     "Flags",
     "Float32Dtype",
     "Float64Dtype",
