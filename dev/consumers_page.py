@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests"))
 
-from testing.consumers import CONSUMERS, KINDS, Consumer, hand_over, take_back
+from testing.consumers import CONSUMERS, KINDS, Consumer, hand_over, take_back  # noqa: E402
 
 PAGE = ROOT / "docs" / "consumers.md"
 
@@ -22,14 +22,16 @@ _HEAD = """\
 
 # Who takes what
 
-Each cell was tried in the CPU's memory, with the libraries that `pip install '.[consumers,test]'` gives.
+Each cell was tried in the CPU's memory, with the libraries that the extras `consumers` and `test`
+install.
 
-- **zero-copy**: the library sees the frame's own memory. **copies**: it takes the data, and makes a copy of its own, as it does with any
-  other library's. **-**: it has no function for this.
-- **table**, **column** and **stream** are what `to_arrow_device` and `to_arrow_device_stream` give. **frame** and **series** are cuDF's own
-  objects, under `install_protocol()`.
-- **and back**: what `from_arrow_device` makes of the library's own table. **zero-copy**: it is the library's memory. **converted**: some
-  column is laid out differently in cuDF, such as polars' strings, which are views.
+- **zero-copy**: the library sees the frame's own memory. **copies**: it takes the data, and makes a
+  copy of its own, as it does of any other library's. **-**: it has no function for this.
+- **table**, **column** and **stream** are what `to_arrow_device` and `to_arrow_device_stream` give.
+  **frame** and **series** are cuDF's own objects, under `install_protocol()`.
+- **and back** is what `from_arrow_device` makes of what the library has then. **zero-copy**: it is
+  the library's memory. **converted**: some column is laid out differently in cuDF, such as strings
+  of polars, which are views.
 
 | library | table | column | stream | frame | series | and back |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -45,12 +47,16 @@ _CALLS = """
 """
 
 _DEVICE = """
+`polars.from_arrow(x)` makes a series of structs of any object that is not pyarrow's, also of a
+table or a stream: `polars.DataFrame(x)` makes a frame.
+
 ## In the GPU's memory
 
-pyarrow (its wheels), polars, duckdb, pandas, datafusion, narwhals, ibis, arro3 and ADBC's drivers read the CPU's memory only: there,
-`array.to_host()` brings the data over, and `array.to_arrow()` and `array.to_pandas()` do so by themselves. pylibcudf takes a table or
-column where it is, by `pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow`; so do XGBoost, and CuPy and PyTorch by DLPack.
-**This has not been run on a GPU yet.**
+The libraries above read the CPU's memory only. `array.to_host()` brings the data there;
+`array.to_arrow()` and `array.to_pandas()` do so by themselves, and so does the stream of a frame
+under `install_protocol()`. pylibcudf takes tables and columns where they are, by
+`pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow`; XGBoost takes columns, CuPy and
+PyTorch tensors by DLPack. **This has not been run on a GPU yet.**
 """
 
 
@@ -67,7 +73,8 @@ def _row(consumer: Consumer) -> str:
 def _calls() -> Iterator[str]:
     for consumer in CONSUMERS:
         calls = [consumer.calls.get(kind) for kind in ("table", "column")]
-        yield f"| {consumer.name} | {' | '.join(f'`{call}`' if call else '-' for call in calls)} |\n"
+        cells = [consumer.name, *(f"`{call}`" if call else "-" for call in calls)]
+        yield f"| {' | '.join(cells)} |\n"
 
 
 if __name__ == "__main__":

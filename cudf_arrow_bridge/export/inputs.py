@@ -40,8 +40,8 @@ def export_input_of(
     Parameters
     ----------
     obj
-        An object of cuDF, pylibcudf, pandas or cudf.pandas; an `ExportInput`; or an array of another
-        library, or a stream of arrays, which is imported.
+        An object of cuDF, pylibcudf, pandas or cudf.pandas; an `ExportInput`; or an array of
+        another library, or a stream of arrays, which is imported.
     preserve_index
         Whether the index of a frame or series becomes columns; see `to_arrow_device`.
     arguments

@@ -107,7 +107,6 @@ def test_everything_copied_says_so(array):
     [
         (pa.array([1.0], pa.float32()).cast(pa.float16()), "widened"),
         (pa.array([[1]], pa.large_list(pa.int8())), "offsets of another width"),
-        (pa.array([[1]], pa.list_(pa.int8(), 1)), "offsets where Arrow has none"),
         (pa.array(["a longer one than views hold"], pa.string_view()), "views in Arrow"),
         (pa.RunEndEncodedArray.from_arrays([2], ["x"]), "runs"),
     ],

@@ -125,7 +125,7 @@ def test_addresses_say_so_too(name, tmp_path, capsys):
 
 
 #: These leave as what they came as, with the producer's own memory, but the frame has offsets.
-OFFSETS_MADE_FOR_THE_FRAME = {"fixed_size_binary"}
+OFFSETS_MADE_FOR_THE_FRAME = {"fixed_size_binary", "fixed_size_list"}
 
 
 def test_a_dictionary_has_one_reason(tmp_path, capsys):

@@ -356,8 +356,9 @@ def test_buffers_say_what_was_converted(make, target, shared):
     column = samples.column_of(make(64, "some"))
     own = addresses(bridge.to_arrow_device(column))
     asked = bridge.to_arrow_device(column, requested_schema=pa.field("", target))
-    assert {buffer.name for buffer in asked.buffers() if buffer.zero_copy} == shared
-    for buffer in asked.buffers():
+    present = [buffer for buffer in asked.buffers() if buffer.address]
+    assert {buffer.name for buffer in present if buffer.zero_copy} == shared
+    for buffer in present:
         assert (buffer.address in own) == buffer.zero_copy, buffer
 
 

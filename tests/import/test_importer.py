@@ -22,7 +22,7 @@ USUAL = {
     "stream": None,
     "mr": None,
     "to": "pylibcudf",
-    "copy": False,
+    "copy": None,
     "validate": "minimal",
     "sanitize": True,
 }

@@ -118,10 +118,11 @@ def test_tasks_of_several_partitions_run_once_and_in_order(events, scheduler):
 
 def test_a_bounded_number_is_ahead(events, scheduler):
     stream = bridge.to_arrow_device_stream(parts(events))
+    batches = iter(stream)
     repr(stream)
     assert events.names == []
     for asked in range(PARTITIONS):
-        assert len(next(stream)) == 3
+        assert len(next(batches)) == 3
         most = min(asked + 1 + AHEAD, PARTITIONS)
         expected = {"source", "derived", "other", *range(most)}
         assert wait_until(lambda expected=expected: expected <= set(events.names))
@@ -133,10 +134,11 @@ def test_a_bounded_number_is_ahead(events, scheduler):
 def test_the_first_is_there_before_the_others(events, scheduler):
     gate = events.gates[1] = threading.Event()
     stream = bridge.to_arrow_device_stream(parts(events))
-    assert pa.record_batch(next(stream)).to_pylist() == ROWS[:3]
+    batches = iter(stream)
+    assert pa.record_batch(next(batches)).to_pylist() == ROWS[:3]
     assert wait_until(lambda: 1 in events.names)
     gate.set()
-    assert [len(batch) for batch in stream] == [3] * (PARTITIONS - 1)
+    assert [len(batch) for batch in batches] == [3] * (PARTITIONS - 1)
 
 
 def test_a_failure_comes_in_its_turn(events, scheduler):
@@ -149,9 +151,10 @@ def test_a_failure_comes_in_its_turn(events, scheduler):
     batches = parts(events)
     batches[2] = dask.delayed(fail)(2)
     stream = bridge.to_arrow_device_stream(batches)
-    assert [len(next(stream)) for _ in range(2)] == [3, 3]
+    batches = iter(stream)
+    assert [len(next(batches)) for _ in range(2)] == [3, 3]
     with pytest.raises(Exception, match="in 2") as found:
-        next(stream)
+        next(batches)
     assert type(found.value).__name__ == "OwnError"
     assert 5 not in events.names
 
@@ -159,7 +162,8 @@ def test_a_failure_comes_in_its_turn(events, scheduler):
 def test_closing_cancels_what_has_not_begun(events, scheduler):
     gate = events.gates[1] = threading.Event()
     stream = bridge.to_arrow_device_stream(parts(events))
-    next(stream)
+    batches = iter(stream)
+    next(batches)
     assert wait_until(lambda: 1 in events.names)
     stream.release()
     del stream
@@ -179,13 +183,14 @@ def tasks_of(client):
 
 def test_what_was_consumed_is_released(events, scheduler):
     stream = bridge.to_arrow_device_stream(parts(events))
+    batches = iter(stream)
     for _ in range(PARTITIONS - 1):
-        next(stream)
+        next(batches)
     if scheduler is not None:
         # What the last one needs may be there still.
         assert wait_until(lambda: len(scheduler.futures) <= 3)
-    assert len(next(stream)) == 3
-    assert next(stream, None) is None
+    assert len(next(batches)) == 3
+    assert next(batches, None) is None
     if scheduler is not None:
         gc.collect()
         assert wait_until(lambda: not scheduler.futures and not tasks_of(scheduler))
@@ -202,8 +207,9 @@ def test_partitions_stay_on_the_workers_until_they_are_asked_for(events, cluster
     monkeypatch.setattr(distributed.Future, "result", noting)
     with distributed.Client(cluster) as client:
         stream = bridge.to_arrow_device_stream(parts(events))
+        batches = iter(stream)
         for asked in range(1, PARTITIONS + 1):
-            next(stream)
+            next(batches)
             assert len(fetched) == asked
             if asked == 1:
                 assert wait_until(lambda: {1, 2} <= set(events.names))
@@ -250,12 +256,13 @@ def test_results_go_when_no_partition_needs_them(events):
     batches = [dask.delayed(use)((early, late)[i >= 3], i) for i in range(8)]
     with dask.config.set(scheduler="threads"):
         stream = bridge.to_arrow_device_stream(batches)
+        batches = iter(stream)
         for _ in range(5):
-            next(stream)
+            next(batches)
         assert wait_until(lambda: 6 in events.names)
         gc.collect()
         assert [reference() is None for reference in alive] == [True, False]
-        assert [len(batch) for batch in stream] == [1] * 3
+        assert [len(batch) for batch in batches] == [1] * 3
     gc.collect()
     assert wait_until(lambda: alive[1]() is None)
 
@@ -305,7 +312,7 @@ def test_bags_and_single_delayed_objects(events, scheduler):
 def test_strings_that_are_computed_are_no_paths(tmp_path):
     for collection in (dask.delayed(str)(tmp_path), [dask.delayed(str)(tmp_path)]):
         with pytest.raises(TypeError, match="within a source found"):
-            next(bridge.to_arrow_device_stream(collection))
+            next(iter(bridge.to_arrow_device_stream(collection)))
 
 
 def test_the_same_partition_twice(events, scheduler):
@@ -321,16 +328,17 @@ def test_it_can_be_read_again(events, scheduler):
 
     opened = open_source(parts(events))
     for _ in range(2):
-        batches = exportable_objects(opened, resolve_stream(None))
+        batches = exportable_objects(opened, resolve_stream(None), take=list)
         assert pa.Table.from_batches(batches).to_pylist() == ROWS
     assert events.names.count("source") == 2
 
 
 def test_delayed_objects_of_a_generator_are_computed_when_they_come(events, scheduler):
     stream = bridge.to_arrow_device_stream(iter(parts(events)))
-    next(stream)
+    batches = iter(stream)
+    next(batches)
     assert 1 not in events.names
-    assert sum(len(batch) for batch in stream) == len(ROWS) - 3
+    assert sum(len(batch) for batch in batches) == len(ROWS) - 3
 
 
 def test_columns_are_selected_from_the_collection():

@@ -123,18 +123,22 @@ def take_back(consumer: Consumer, kind: Kind) -> Outcome:
     """Import what a library made of an object, and say whether that could be without a copy."""
     if kind.name not in consumer.calls:
         return Outcome("-")
+    for copy, word in ((False, "zero-copy"), (None, "converted")):
+        try:
+            return Outcome(word, _taken_back(consumer, kind, copy))
+        except ValueError as found:
+            error = found
+    return Outcome("refused", error=error)
+
+
+def _taken_back(consumer: Consumer, kind: Kind, copy: bool | None) -> Seen:
     frame = cab.from_arrow_device(TABLE)
     with (
         cab.install_protocol() if kind.installed else nullcontext(),
         consumer.taking(kind.name, kind.make(frame)) as taken,
     ):
-        try:
-            result, word = cab.from_arrow_device(taken, copy=False), "zero-copy"
-        except ValueError:
-            result, word = cab.from_arrow_device(taken), "converted"
-        except TypeError as error:
-            return Outcome("refused", error=error)
-    return Outcome(word, _chunked(cab.to_arrow_device(result).to_arrow()))
+        result = cab.from_arrow_device(taken, copy=copy)
+    return _chunked(cab.to_arrow_device(result).to_arrow())
 
 
 def is_inside(part: pa.Buffer, whole: pa.Buffer) -> bool:
@@ -163,18 +167,24 @@ def _of_pandas(taken: Any) -> Seen:
     return _chunked(pa.Array.from_pandas(taken))
 
 
+class _Cursor:
+    """A cursor of a database in memory, whose ingestion returns what is in the table then."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def adbc_ingest(self, name: str, source: Any) -> pa.Table:
+        assert self._cursor.adbc_ingest(name, source) == TABLE.num_rows
+        self._cursor.execute(f"select * from {name}")
+        return self._cursor.fetch_arrow_table()
+
+
 @contextmanager
 def _cursor() -> Iterator[dict[str, Any]]:
     from adbc_driver_sqlite import dbapi
 
     with dbapi.connect() as connection, connection.cursor() as cursor:
-
-        def ingested(rows: int) -> pa.Table:
-            assert rows == TABLE.num_rows
-            cursor.execute("select * from t")
-            return cursor.fetch_arrow_table()
-
-        yield {"cursor": cursor, "ingested": ingested}
+        yield {"cursor": _Cursor(cursor)}
 
 
 def _tables(call: str) -> dict[str, str]:
@@ -237,7 +247,7 @@ CONSUMERS = (
     Consumer(
         "adbc-driver-sqlite",
         ("adbc_driver_sqlite",),
-        _tables("ingested(cursor.adbc_ingest('t', x))"),
+        _tables("cursor.adbc_ingest('t', x)"),
         lambda taken: taken,
         _cursor,
     ),
