@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from testing.consumers import CONSUMERS, KINDS, TABLE, hand_over, take_back
+from testing.consumers import CONSUMERS, GENERATOR, KINDS, TABLE, hand_over, take_back
 
 SCRIPT = Path(__file__).parents[1] / "dev" / "consumers_page.py"
 
@@ -41,6 +41,14 @@ def test_it_sees_every_value(consumer, kind):
     if outcome.error is not None:
         raise outcome.error
     assert plain(outcome.seen) == plain(TABLE["number"] if kind.of_column else TABLE)
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS, ids=lambda consumer: consumer.name)
+def test_it_takes_a_stream_that_can_be_read_once(consumer):
+    outcome = hand_over(consumer, GENERATOR)
+    if outcome.error is not None:
+        raise outcome.error
+    assert plain(outcome.seen) == plain(TABLE)
 
 
 @pytest.mark.parametrize(("consumer", "kind"), CASES)

@@ -19,6 +19,7 @@ import cudf_arrow_bridge as cab
 
 __all__ = [
     "CONSUMERS",
+    "GENERATOR",
     "KINDS",
     "NUMBERS",
     "TABLE",
@@ -99,6 +100,11 @@ KINDS = (
     Kind("stream", lambda frame: cab.to_arrow_device_stream(frame, max_rows=3)),
     Kind("frame", lambda frame: frame, installed=True),
     Kind("series", lambda frame: frame["number"], of_column=True, installed=True),
+)
+
+#: A stream that can be read once: consumers that open two fail.
+GENERATOR = Kind(
+    "stream", lambda frame: cab.to_arrow_device_stream(part for part in (frame[:1], frame[1:]))
 )
 
 
