@@ -98,6 +98,19 @@ def from_arrow_device(
         has been released.
     OverflowError
         If a column has more rows than a cuDF column can have.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> cab.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
+       a  b
+    0  1  x
+    1  2  y
+    >>> cab.from_arrow_device(pa.array([1.5, 2.5]), to="pylibcudf").type().id().name
+    'FLOAT64'
+    >>> cab.from_arrow_device(pa.array([True]), copy=False)
+    Traceback (most recent call last):
+    ValueError: columns that have to be copied found, none expected with copy=False: ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = find_array(obj)
@@ -172,6 +185,15 @@ def from_arrow_device_stream(
     OSError, MemoryError, NotImplementedError
         For other error codes of the producer. The exception of a Python producer in this process is
         raised itself.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> batches = [pa.record_batch({"a": [1, 2]}), pa.record_batch({"a": [3]})]
+    >>> len(cab.from_arrow_device_stream(pa.Table.from_batches(batches)))
+    3
+    >>> [len(one) for one in cab.from_arrow_device_stream(batches, concat=False)]
+    [2, 1]
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))

@@ -123,14 +123,23 @@ def install_protocol() -> InstalledProtocol:
 
     Examples
     --------
-    >>> with install_protocol():  # doctest: +SKIP
-    ...     table = pyarrow.table(frame)
+    >>> import pyarrow as pa
+    >>> frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
+    >>> with cab.install_protocol():
+    ...     pa.table(frame).num_rows
+    2
     """
     return InstalledProtocol().__enter__()
 
 
 def uninstall_protocol() -> None:
-    """Take away what :func:`install_protocol` set, whoever still uses it; may be repeated."""
+    """Take away what :func:`install_protocol` set, whoever still uses it; may be repeated.
+
+    Examples
+    --------
+    >>> installed = cab.install_protocol()
+    >>> cab.uninstall_protocol()
+    """
     with _lock:
         _uses.clear()
         _restore_methods()

@@ -62,6 +62,15 @@ def from_dlpack(
         device than the current one (unless copied), or would have to be copied with ``copy=False``.
     OverflowError
         If it has more rows than a cuDF column can have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cab.from_dlpack(np.arange(3))
+    0    0
+    1    1
+    2    2
+    dtype: int64
     """
     streams = ImportStreams.of(stream, to)
     options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
@@ -112,6 +121,11 @@ def from_cuda_array_interface(
         device than the current one (unless copied), or would have to be copied with ``copy=False``.
     OverflowError
         If it has more rows than a cuDF column can have.
+
+    Examples
+    --------
+    >>> import cupy  # doctest: +SKIP
+    >>> series = cab.from_cuda_array_interface(cupy.arange(3))  # doctest: +SKIP
     """
     streams = ImportStreams.of(stream, to)
     options = TensorImportOptions(streams.importing, streams.reader, mr, copy)

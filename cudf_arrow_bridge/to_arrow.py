@@ -113,6 +113,21 @@ def to_arrow_device(
     An extension type is kept only with the storage type that it was given for.
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = cab.from_arrow_device(pa.table({"a": [1, 2, None], "b": [True, False, True]}))
+    >>> array = cab.to_arrow_device(frame)
+    >>> array.column_names
+    ['a', 'b']
+    >>> array["a"].to_arrow().to_pylist()
+    [1, 2, None]
+    >>> cab.to_arrow_device(frame[["a"]], copy=False).report()[0].copied_bytes
+    0
+    >>> wanted = pa.schema({"a": pa.int64(), "b": pa.bool_()}, metadata={"from": "here"})
+    >>> cab.to_arrow_device(frame, requested_schema=wanted).schema.metadata
+    {b'from': b'here'}
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     return export_object(obj, preserve_index, arguments, as_capsule(requested_schema))
@@ -200,6 +215,19 @@ def to_arrow_device_stream(
 
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = cab.from_arrow_device(pa.table({"a": range(5)}))
+    >>> stream = cab.to_arrow_device_stream(frame, max_rows=2)
+    >>> [len(batch) for batch in stream]
+    [2, 2, 1]
+    >>> pa.table(stream).num_rows
+    5
+    >>> flights = cab.to_arrow_device_stream("examples/data/*.parquet", columns=["flight", "dest"])
+    >>> flights.schema.names
+    ['flight', 'dest']
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     max_rows = check_max_rows(max_rows)
