@@ -13,6 +13,7 @@ __all__ = [
     "CODES_WIDTH",
     "MEANING",
     "NO_DATES",
+    "NO_DECIMAL_CATEGORIES",
     "NO_NESTED_CATEGORIES",
     "NO_NULL_TYPE",
     "Crossing",
@@ -38,6 +39,7 @@ NO_DATES = "cuDF frames have no dates"
 NO_NULL_TYPE = "cuDF frames have no null type: strings, all missing"
 CODES_WIDTH = "cuDF keeps the codes of a category in the smallest type that fits"
 NO_NESTED_CATEGORIES = "cuDF has categories as columns of a frame only: decoded"
+NO_DECIMAL_CATEGORIES = "cuDF has no categories of decimals: decoded"
 
 #: The dtypes that cuDF uses for libcudf types without a dtype of their own.
 _IN_FRAMES: dict[str, tuple[str, Support, str]] = {
@@ -114,6 +116,8 @@ def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Cros
     if values.support == "unsupported":
         return values
     has_lists = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())["type_id"]
+    if pa.types.is_decimal(arrow_type.value_type):
+        return Crossing(values.cudf_type, "converted", NO_DECIMAL_CATEGORIES)
     if not is_top or has_lists.name in ("LIST", "DICTIONARY32"):
         return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
     # cuDF's codes are unsigned, of 8 bits for up to 256 values, and never of 64.

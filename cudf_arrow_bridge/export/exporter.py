@@ -38,6 +38,8 @@ def export_object(
         The capsule of the schema that a consumer asks for, or None.
     """
     is_array = isinstance(obj, DeviceArray)
+    if is_array and obj.is_released:
+        raise ValueError("an array that was released found, one with data expected")
     if is_array and passes_on(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)

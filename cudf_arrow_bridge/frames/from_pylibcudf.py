@@ -17,7 +17,13 @@ import pylibcudf as plc
 from .._core.columns import rebuild
 from ..arrow.copies import CopyRefusedError, refusal
 from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage_type_of
-from ..arrow.types import CODES_WIDTH, NO_DATES, NO_NESTED_CATEGORIES, NO_NULL_TYPE
+from ..arrow.types import (
+    CODES_WIDTH,
+    NO_DATES,
+    NO_DECIMAL_CATEGORIES,
+    NO_NESTED_CATEGORIES,
+    NO_NULL_TYPE,
+)
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
 from . import real_pandas as pd
@@ -274,7 +280,8 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     if level.location.host and values.type().id() in _NESTED:
         raise _unsupported(level.path, f"a dictionary of {level.arrow_type.value_type}")
     if column.size():
-        level.need_copy(NO_NESTED_CATEGORIES)
+        is_decimal = values.type().id() in _DECIMALS
+        level.need_copy(NO_DECIMAL_CATEGORIES if is_decimal else NO_NESTED_CATEGORIES)
     values, dtype = _convert(values, replace(value_level, is_top=level.is_top))
     return convert.decode(codes, values, level.location), dtype
 

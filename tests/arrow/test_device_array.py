@@ -139,6 +139,7 @@ USES = {
     "device_id": lambda array: array.device_id,
     "nbytes": lambda array: array.nbytes,
     "an import": lambda array: bridge.from_arrow_device(array, to="pylibcudf"),
+    "another export": bridge.to_arrow_device,
 }
 
 

@@ -71,6 +71,7 @@ TYPED = {name: values_of(name) for name in NAMES} | {
     f"dictionary of {type_}": pa.DictionaryArray.from_arrays(pa.array([0, 1], type_), ["x", "y"])
     for type_ in (pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64(), pa.uint64())
 }
+TYPED["dictionary of decimals"] = pa.array([Decimal(1), Decimal(2)]).dictionary_encode()
 TYPED["list of bools"] = pa.array([[True], []])
 TYPED["struct with a date"] = pa.array([{"a": 1}], pa.struct([("a", pa.date32())]))
 TYPED["list of dictionaries"] = pa.array([["x"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))
