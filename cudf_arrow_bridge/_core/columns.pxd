@@ -13,7 +13,7 @@ from pylibcudf.table cimport Table
 cdef class Span:
     cdef readonly uintptr_t ptr
     cdef readonly size_t size
-    #: The `ImportedFields` that one level of a column was imported with, and which of them; or NULL.
+    #: The `ImportedFields` that a level of a column was imported with, and which of them; or NULL.
     #: A counted reference, but no `object`: the garbage collector would look through every span.
     cdef PyObject* fields
     cdef int32_t level

@@ -29,10 +29,10 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_tensor,
     tensor_view,
 )
-from cudf_arrow_bridge._core.import_ cimport ImportContext, wrap_column
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
+from cudf_arrow_bridge._core.wrapped_columns cimport ImportContext, wrap_column
 
 
 cdef const char* UNVERSIONED = "dltensor"

@@ -6,6 +6,8 @@ from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.types cimport size_type
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+
 
 cdef class ImportContext:
     cdef object mr
@@ -21,3 +23,5 @@ cdef class ImportContext:
 cdef Column wrap_column(
     unique_ptr[column] storage, size_type offset, size_type size, ImportContext context
 )
+
+cdef list wrap_columns(core.borrowed_table& table, ImportContext context)
