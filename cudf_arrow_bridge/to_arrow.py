@@ -100,14 +100,13 @@ def to_arrow_device(
     -----
     A `requested_schema` changes, at any depth: string to large_string and back, list to large_list
     and fixed_size_list; bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs
-    to map; durations to
-    time32 and time64, timestamps without a time zone to date32 and date64, where the values allow
-    it; dictionaries to their values, flat columns to dictionaries, the type of a dictionary's
-    codes; decimals to another width or precision of the same scale; time zones to other ones;
-    names, nullability and metadata. In CPU memory also string_view and binary_view, for which
-    libcudf has no algorithm. Anything else is ignored. The schema of the result depends only on the
-    types and the request, so that the batches of a stream agree; a batch whose values do not fit is
-    refused.
+    to map; durations to time32 and time64, timestamps without a time zone to date32 and date64,
+    where the values allow it; dictionaries to their values, flat columns to dictionaries, the type
+    of a dictionary's codes; decimals to another width or precision of the same scale; time zones to
+    other ones; names, nullability and metadata. In CPU memory also string_view and binary_view, for
+    which libcudf has no algorithm. Anything else is ignored. The schema of the result depends only
+    on the types and the request, so that the batches of a stream agree; a batch whose values do not
+    fit is refused.
 
     Fields are paired by position. An empty name, and a schema without metadata, keep what there is.
     An extension type is kept only with the storage type that it was given for.

@@ -20,5 +20,6 @@ def test_quick_start_is_two_commands_and_nothing_else():
 
 
 def test_it_stays_short():
-    prose = re.sub(r"^```.*?^```$|^\|[^\n]*$|<!--.*?-->", "", README, flags=re.MULTILINE | re.DOTALL)
+    other = re.compile(r"^```.*?^```$|^\|[^\n]*$|<!--.*?-->", re.MULTILINE | re.DOTALL)
+    prose = other.sub("", README)
     assert len(prose.split()) <= MAX_WORDS

@@ -11,6 +11,7 @@
 #include <rmm/device_buffer.hpp>
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +19,8 @@
 namespace cudf_arrow_bridge::detail {
 
 /// A column needs a copy that the caller forbids.
-struct copy_refused {
-  std::string what;  ///< its path, and why
+struct copy_refused : std::runtime_error {
+  using std::runtime_error::runtime_error;  ///< of its path, and why
 };
 
 /// Refuses one copy. Kept out of line: most imports and exports never call it.
@@ -65,7 +66,8 @@ class copy_log {
       make();
       return true;
     } catch (copy_refused const& refused) {
-      refusals_ += (refusals_.empty() ? "" : ", ") + refused.what;
+      if (!refusals_.empty()) { refusals_ += ", "; }
+      refusals_ += refused.what();
       return false;
     }
   }

@@ -47,7 +47,7 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
   auto ends        = offset_ends{0, 0};
   auto in_place    = false;
   if (used.size > 0) {
-    check_offsets(&offsets, rows.begin + rows.size, path);
+    checked_offsets(&offsets, rows.begin + rows.size, path);
     auto const lists = check_list_sizes(
       column, used, step, static_cast<cudf::size_type>(size), "elements", path, exec_);
     ends     = lists.ends;

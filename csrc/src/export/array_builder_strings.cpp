@@ -104,9 +104,9 @@ std::int64_t array_builder::fill_offsets(array_node& node,
     set_copied(node, 1, copy_reason::no_rows, zeros(8, exec_));
     return 0;
   }
-  check_offsets(offsets, begin + size, path);
-  auto const* first = offset_address(*offsets, begin);
-  if (width == width_of(*offsets)) {
+  auto const& present = checked_offsets(offsets, begin + size, path);
+  auto const* first   = offset_address(present, begin);
+  if (width == width_of(present)) {
     node.buffers[1] = first;
     return 0;
   }
@@ -154,11 +154,11 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
   auto strings     = byte_strings{};
   auto view_bytes  = std::int64_t{0};
   if (size > 0) {
-    check_offsets(bytes.offsets, begin + size, level.path);
-    view_bytes = offset_at(*bytes.offsets, begin + size, exec_);
+    auto const& offsets = checked_offsets(bytes.offsets, begin + size, level.path);
+    view_bytes          = offset_at(offsets, begin + size, exec_);
     if (view_bytes > max_bytes) { fail_too_large(view_bytes, "ask for large_string", level.path); }
-    strings = {offset_address(*bytes.offsets, begin),
-               width_of(*bytes.offsets),
+    strings = {offset_address(offsets, begin),
+               width_of(offsets),
                bytes.head,
                node.buffers[0],
                static_cast<cudf::size_type>(size)};
@@ -182,7 +182,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   auto const width    = std::int64_t{step.element_bits} / 8;
   node.per_row        = step.element_bits;
   if (rows.size == 0) { return; }
-  check_offsets(bytes.offsets, rows.begin + rows.size, path);
+  checked_offsets(bytes.offsets, rows.begin + rows.size, path);
   auto used = used_rows(rows);
   // A non-nullable field may be null where its parent struct is: such rows are empty lists, which
   // need padding. `rows.null_count` is 0 regardless, so the nulls are counted.

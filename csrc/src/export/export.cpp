@@ -88,7 +88,7 @@ void record_end(array_tree& tree, cuda::stream_ref stream)
 }
 
 /// Copies all that was exported. The copy keeps `owner`, and not the source.
-std::shared_ptr<array_tree> copy_of(std::shared_ptr<array_tree const> source,
+std::shared_ptr<array_tree> copy_of(std::shared_ptr<array_tree const> const& source,
                                     std::shared_ptr<void const> owner,
                                     execution const& exec)
 {
@@ -133,9 +133,7 @@ device_array build_tree(export_input const& input,
     tree->location = location_of_all(*tree);
   }
   if (!host) { record_end(*tree, stream); }
-  if (options.copy == copy_policy::always) {
-    tree = copy_of(std::move(tree), options.copy_owner, exec);
-  }
+  if (options.copy == copy_policy::always) { tree = copy_of(tree, options.copy_owner, exec); }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
   }

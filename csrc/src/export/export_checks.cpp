@@ -129,9 +129,11 @@ void check_values(cudf::column_view const& column,
   }
 }
 
-void check_offsets(cudf::column_view const* offsets, std::int64_t end, column_path const& path)
+cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
+                                         std::int64_t end,
+                                         column_path const& path)
 {
-  if (offsets != nullptr && offsets->size() > end) { return; }
+  if (offsets != nullptr && offsets->size() > end) { return *offsets; }
   fail_invalid(path,
                std::to_string(offsets == nullptr ? 0 : offsets->size()) + " offsets found, " +
                  std::to_string(end + 1) + " expected");

@@ -55,7 +55,7 @@ void check_values(cudf::column_view const& column,
                   execution const& exec);
 
 /**
- * @brief Checks that a child has the offsets of `end` rows.
+ * @brief Checks that a child has the offsets of `end` rows, and returns it.
  *
  * @throws std::invalid_argument if it has fewer
  *
@@ -63,7 +63,9 @@ void check_values(cudf::column_view const& column,
  * @param end Rows, counted from the head
  * @param path Names the column in errors
  */
-void check_offsets(cudf::column_view const* offsets, std::int64_t end, column_path const& path);
+cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
+                                         std::int64_t end,
+                                         column_path const& path);
 
 /// The used rows of a LIST column, each of which is null or has the same number of elements.
 struct sized_lists {
