@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/consumers.md by trying every library of tests/testing/consumers.py on the host.
+"""Write docs/consumers.md by trying every library of tests/testing/peers/consumers.py on the host.
 
 `RAPIDS_NO_INITIALIZE=1 python dev/consumers_page.py`
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests"))
 
-from testing.consumers import CONSUMERS, KINDS, Consumer, hand_over, take_back  # noqa: E402
+from testing.peers.consumers import CONSUMERS, KINDS, Consumer, hand_over, take_back  # noqa: E402
 
 PAGE = ROOT / "docs" / "consumers.md"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from testing.consumers import CONSUMERS, GENERATOR, KINDS, TABLE, hand_over, take_back
+from testing.peers.consumers import CONSUMERS, GENERATOR, KINDS, TABLE, hand_over, take_back
 
 SCRIPT = Path(__file__).parents[1] / "dev" / "consumers_page.py"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as streams of one batch, and ways to take streams besides those of testing.consumers."""
+"""Tables as streams of one batch, and ways to take streams beside those of testing.peers."""
 
 from __future__ import annotations
 

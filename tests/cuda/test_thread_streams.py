@@ -23,7 +23,7 @@ from cudf_arrow_bridge.cuda.streams import (
 from cudf_arrow_bridge.export import streams as export_streams
 from cudf_arrow_bridge.export.exporter import ObjectExporter
 from cudf_arrow_bridge.export.sources import parquet_reader
-from testing import chunked_reader
+from testing.peers import chunked_reader
 from testing.peers.streams import Delayed
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")

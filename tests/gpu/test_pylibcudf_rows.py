@@ -22,7 +22,12 @@ from testing.peers.arrays import (
     read,
     struct_of,
 )
-from testing.pylibcudf_interop import EXPORTS, null_column, slice_the_children, slice_the_parent
+from testing.peers.pylibcudf_interop import (
+    EXPORTS,
+    null_column,
+    slice_the_children,
+    slice_the_parent,
+)
 
 pytestmark = GPU
 

@@ -24,7 +24,7 @@ import rmm
 import cudf_arrow_bridge as bridge
 from testing.host import to_plc
 from testing.peers.arrays import DeviceOnly, Producer, column_from, read, struct_of
-from testing.pylibcudf_interop import (
+from testing.peers.pylibcudf_interop import (
     EMPTY_DICTIONARY,
     EXPORTS,
     HOST_EXPORTS,
@@ -66,7 +66,7 @@ def theirs(tmp_path_factory):
     source = Path(__file__).with_name("stub_device.cpp")
     subprocess.run([*command, f"-Wl,-soname,{stub.name}", source, "-ldl", "-o", stub], check=True)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "testing.pylibcudf_interop"],
+        [sys.executable, "-W", "error", "-m", "testing.peers.pylibcudf_interop"],
         env=os.environ | {"LD_PRELOAD": str(stub), "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         text=True,

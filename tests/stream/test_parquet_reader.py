@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing import chunked_reader
+from testing.peers import chunked_reader
 from testing.peers.streams import StreamOnly
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of a stand-in for the reader")
