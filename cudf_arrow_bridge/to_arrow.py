@@ -187,8 +187,10 @@ def to_arrow_device_stream(
         or if an argument is of another type.
     ValueError
         If an argument has another value (`max_rows` is at least 1), a file is in another format,
-        files have types that one type cannot hold, or `columns` or `filter` name what files lack or
-        are given with another source.
+        files have types that one type cannot hold, or `columns` or `filter` are given with another
+        source, or `filter` names what files lack.
+    KeyError
+        If `columns` has a name that the files lack.
     FileNotFoundError
         If there is no such file.
 

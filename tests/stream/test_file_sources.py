@@ -315,7 +315,7 @@ def test_nor_are_strings_that_come_later(tmp_path):
     [
         ({"columns": "number"}, TypeError, "columns='number' found, a list of names"),
         ({"columns": [1]}, TypeError, r"columns=\[1\] found, a list of names"),
-        ({"columns": ["nope"]}, ValueError, "'nope' found, names among number, text, real"),
+        ({"columns": ["nope"]}, KeyError, "'nope' found, names among number, text, real"),
         ({"columns": ["text", "text"]}, ValueError, "'text' found twice"),
         ({"filter": "number > 1"}, TypeError, "filter= of type str found, an expression"),
         ({"filter": pc.field("nope") > 1}, ValueError, r"filter=\(nope > 1\): No match"),

@@ -46,8 +46,10 @@ class Query:
         ------
         TypeError
             If columns or filter are not what they have to be.
+        KeyError
+            If there is no such column.
         ValueError
-            If there is no such column, or one is named twice.
+            If one is named twice, or the filter cannot be computed.
         """
         import pyarrow.compute as pc
         import pyarrow.dataset as ds
@@ -73,7 +75,7 @@ class Query:
             raise TypeError(f"columns={columns!r} found, a list of names expected")
         for index, name in enumerate(names):
             if name not in schema.names:
-                raise ValueError(
+                raise KeyError(
                     f"columns: {name!r} found, names among {', '.join(schema.names)} expected"
                 )
             if name in names[:index]:
@@ -98,7 +100,7 @@ class DatasetSource:
 
     Raises
     ------
-    TypeError, ValueError
+    KeyError, TypeError, ValueError
         If the dataset has nothing like it.
     """
 
