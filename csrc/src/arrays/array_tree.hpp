@@ -60,7 +60,8 @@ struct array_tree {
   std::vector<rmm::device_buffer> conversions;               ///< buffers made by the export
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns made by the export
   std::shared_ptr<std::vector<made_memory> const> made;      ///< what was made before; may be null
-  pooled_event ready;  ///< `sync_event` of the structs; none for CPU memory
+  pooled_event ready;                  ///< `sync_event` of the structs; none for CPU memory
+  unsigned long long ready_stream{0};  ///< id of the stream that `ready` was recorded on
   /// Whether `ready` was recorded on `cudaStreamPerThread`, on which the buffers are freed too.
   bool on_thread_stream{false};
 

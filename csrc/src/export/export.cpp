@@ -84,6 +84,7 @@ void record_end(array_tree& tree, cuda::stream_ref stream)
 {
   tree.ready = pooled_event::acquire();
   RMM_CUDA_TRY(tree.ready.record(stream));
+  RMM_CUDA_TRY(cudaStreamGetId(stream.get(), &tree.ready_stream));
   tree.on_thread_stream = stream.get() == cudaStreamPerThread;
 }
 

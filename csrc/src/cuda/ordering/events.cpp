@@ -78,7 +78,10 @@ pooled_event pooled_event::acquire()
 }
 
 pooled_event::pooled_event(pooled_event&& other) noexcept
-  : event_{std::exchange(other.event_, nullptr)}, device_{other.device_}, made_in_{other.made_in_}
+  : event_{std::exchange(other.event_, nullptr)},
+    device_{other.device_},
+    made_in_{other.made_in_},
+    is_lent_{other.is_lent_}
 {
 }
 
@@ -87,12 +90,13 @@ pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
   std::swap(event_, other.event_);
   std::swap(device_, other.device_);
   std::swap(made_in_, other.made_in_);
+  std::swap(is_lent_, other.is_lent_);
   return *this;
 }
 
 pooled_event::~pooled_event()
 {
-  if (is_usable()) { event_pool::instance().give_back(device_, event_); }
+  if (is_usable() && !is_lent_) { event_pool::instance().give_back(device_, event_); }
 }
 
 cudaError_t synchronize(cuda::stream_ref stream) noexcept

@@ -39,6 +39,17 @@ class pooled_event {
   [[nodiscard]] bool is_usable() const noexcept
   { return event_ != nullptr && made_in_.is_of_this_process(); }
 
+  /// @return The same event, which stays this object's; to be used while this object lives
+  [[nodiscard]] pooled_event lend() const noexcept { return borrow(event_, device_); }
+
+  /// @return An event of somebody else, to be used while that one keeps it
+  [[nodiscard]] static pooled_event borrow(cudaEvent_t event, int device) noexcept
+  {
+    auto lent     = pooled_event{event, device};
+    lent.is_lent_ = true;
+    return lent;
+  }
+
   /// @return The address of the handle, for `ArrowDeviceArray.sync_event`
   [[nodiscard]] cudaEvent_t const* handle() const noexcept { return &event_; }
 
@@ -61,6 +72,9 @@ class pooled_event {
     return status == cudaSuccess ? cudaStreamWaitEvent(later.get(), event_) : status;
   }
 
+  /// @return cudaSuccess if the recorded work is done, cudaErrorNotReady if not
+  [[nodiscard]] cudaError_t query() const noexcept { return cudaEventQuery(event_); }
+
   /// Blocks the calling thread until the recorded work is done.
   [[nodiscard]] cudaError_t wait() const noexcept { return cudaEventSynchronize(event_); }
 
@@ -70,6 +84,7 @@ class pooled_event {
   cudaEvent_t event_{nullptr};
   int device_{-1};
   process_stamp made_in_;
+  bool is_lent_{false};  ///< another object gives the event back
 };
 
 /// Blocks the calling thread until the work enqueued on `stream`, and all work that it waits for,

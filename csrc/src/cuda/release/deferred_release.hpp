@@ -43,6 +43,21 @@ class deferred_release {
   /// Destroys this object: at once if no work was recorded, else on a thread of the release queue.
   void release_when_ready() noexcept;
 
+  /// Records the work enqueued on `stream` so far, as one more point to wait for.
+  [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
+
+  /// Adds a point that was recorded already.
+  void add_point(unsigned long long stream_id, pooled_event event)
+  { points_.push_back({stream_id, std::move(event)}); }
+
+  /**
+   * @brief Called on a thread of the queue once the recorded work is done, to destroy this object.
+   *
+   * @param status Error of the last point's work, or of an earlier one; cudaSuccess if there is
+   * none
+   */
+  virtual void finish([[maybe_unused]] cudaError_t status) noexcept { delete this; }
+
  private:
   friend class release_lanes;
   friend class release_queue;
@@ -52,8 +67,6 @@ class deferred_release {
     unsigned long long stream_id;
     pooled_event event;
   };
-
-  [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
 
   std::optional<rmm::cuda_device_id> device_;  ///< none if not prepared
   std::mutex mutex_;  ///< guards the points; the event pool's is the only one locked inside it

@@ -29,13 +29,23 @@ release_queue& release_queue::instance()
   return queue.get();
 }
 
+release_queue& release_queue::of_fences()
+{
+  static constinit per_process<release_queue> queue;
+  return queue.get();
+}
+
 void release_queue::start()
 {
   auto const lock = std::lock_guard{mutex_};
   if (num_threads_ > 0) { return; }
   add_thread();
-  // Registered after CUDA was first used, so it runs before CUDA destroys its contexts.
-  std::atexit([] { instance().drain(); });
+  // Registered after CUDA was first used, so it runs before CUDA destroys its contexts. Fences come
+  // first: they hand what they keep over to be released.
+  std::atexit([] {
+    of_fences().drain();
+    instance().drain();
+  });
 }
 
 void release_queue::add_thread()
@@ -105,9 +115,12 @@ bool release_queue::wait_and_release(deferred_release* work) noexcept
   // The producer's release callback runs with the device of its memory current.
   (void)cudaSetDevice(event.device());
   // If CUDA fails here, no work is running that could read the memory.
-  (void)event.wait();
-  if (++work->num_passed_ < work->points_.size()) { return false; }
-  delete work;
+  auto const status = event.wait();
+  if (work->num_passed_ + 1 < work->points_.size()) {
+    ++work->num_passed_;
+    return false;
+  }
+  work->finish(status);
   return true;
 }
 

@@ -20,6 +20,9 @@ namespace cudf_arrow_bridge::detail {
  * pushed. Objects of other streams don't wait for them, as long as there are no more streams with
  * unfinished work than threads. An object with several streams waits for one after the other.
  *
+ * There are two queues of this kind. Fences have their own, so that no program waits for the
+ * releases of producers when it waits for a fence.
+ *
  * A forked child has its own queue, since the parent's threads do not exist there.
  */
 class release_queue {
@@ -28,6 +31,9 @@ class release_queue {
 
   /// The queue of this process. Never destroyed: arrays may be freed late during exit.
   static release_queue& instance();
+
+  /// The queue of this process's fences, never destroyed either.
+  static release_queue& of_fences();
 
   /**
    * @brief Starts the first thread, if none runs. `push` starts more when they are needed.

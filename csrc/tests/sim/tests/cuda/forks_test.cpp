@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Forked children leave what their parent imported alone, and release what they import.
+#include "cuda/release/release_queue.hpp"
 #include "sim/tests/bridge_test.hpp"
 
+#include <cudf_arrow_bridge/fences.hpp>
+
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 namespace cudf_arrow_bridge::test {
@@ -116,6 +121,56 @@ TEST_F(forks, have_children_that_release_what_they_import)
   if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
   EXPECT_TRUE(ends_well(
     [&] { return releases_an_import() && ends_well([&] { return releases_an_import(); }); }));
+}
+
+/// @return Whether no method of a parent's set does anything
+bool has_no_fences(fence_set fences, fence_id pending, cudaStream_t stream)
+{
+  auto const refuses = [](auto const& method) {
+    try {
+      method();
+      return false;
+    } catch (std::logic_error const&) {
+      return true;
+    }
+  };
+  auto const was_pending = fences.cancel(pending);
+  fences.complete(pending);
+  fences.wake();
+  return !was_pending && fences.num_pending() == 0 && refuses([&] { (void)fences.add(); }) &&
+         refuses([&] { (void)fences.add(stream); }) && refuses([&] { (void)fences.poll(0s); });
+}
+
+TEST_F(forks, have_no_fences_of_their_parents)
+{
+  auto const stream  = lasting_stream{};
+  auto fences        = fence_set::make();
+  auto const pending = fences.add();
+  auto const told    = fences.add();
+  EXPECT_TRUE(ends_well([&] { return has_no_fences(fences, pending, stream.get()); }));
+  EXPECT_EQ(fences.num_pending(), 2U);
+  auto polled = pollfd{fences.fileno(), POLLIN, 0};
+  EXPECT_EQ(::poll(&polled, 1, 0), 0);
+  fences.complete(told);
+  EXPECT_TRUE(ends_well([&] { return has_no_fences(fences, pending, stream.get()); }));
+  ASSERT_EQ(fences.poll(0s).size(), 1U);
+  EXPECT_TRUE(fences.cancel(pending));
+}
+
+TEST_F(forks, have_fences_of_their_own)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  auto const reaches = [] {
+    auto const stream = sim::stream{};
+    auto fences       = fence_set::make();
+    auto const fence  = fences.add(stream.get());
+    auto const told   = fences.poll(20s);
+    detail::release_queue::of_fences().drain();
+    return told.size() == 1 && told.front().fence == fence &&
+           told.front().state == fence_state::reached && detail::events_on_loan() == 0;
+  };
+  EXPECT_TRUE(reaches());
+  EXPECT_TRUE(ends_well(reaches));
 }
 
 TEST_F(forks, pin_memory_of_their_own_and_upload_without)

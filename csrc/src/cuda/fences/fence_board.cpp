@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/fences/fence_board.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <stdexcept>
+#include <system_error>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using std::chrono::nanoseconds;
+
+int open_descriptor()
+{
+  auto const descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) { throw std::system_error{errno, std::generic_category(), "eventfd"}; }
+  return descriptor;
+}
+
+/// Blocks until a descriptor is readable, a signal was handled, or the time is over.
+void wait_until_readable(int descriptor, std::optional<nanoseconds> time)
+{
+  auto polled = pollfd{descriptor, POLLIN, 0};
+  auto limit  = timespec{};
+  if (time) {
+    auto const seconds = std::chrono::floor<std::chrono::seconds>(*time);
+    limit              = {seconds.count(), (*time - seconds).count()};
+  }
+  (void)ppoll(&polled, 1, time ? &limit : nullptr, nullptr);
+}
+
+}  // namespace
+
+fence_board::fence_board() : descriptor_{open_descriptor()} {}
+
+fence_board::~fence_board() { (void)close(descriptor_); }
+
+fence_id fence_board::add()
+{
+  check_process();
+  auto const lock   = std::lock_guard{mutex_};
+  auto const needed = ended_.size() + pending_.size() + 1;
+  if (needed > ended_.capacity()) { ended_.reserve(std::max(needed, 2 * ended_.capacity())); }
+  pending_.insert(newest_ + 1);
+  return ++newest_;
+}
+
+bool fence_board::end(fence_result const& result) noexcept
+{
+  if (!made_in_.is_of_this_process()) { return false; }
+  auto const lock = std::lock_guard{mutex_};
+  if (pending_.erase(result.fence) == 0) { return false; }
+  ended_.push_back(result);
+  signal();
+  return true;
+}
+
+std::size_t fence_board::num_pending() const noexcept
+{
+  if (!made_in_.is_of_this_process()) { return 0; }
+  auto const lock = std::lock_guard{mutex_};
+  return pending_.size();
+}
+
+std::vector<fence_result> fence_board::poll(std::optional<nanoseconds> timeout)
+{
+  check_process();
+  auto const start = std::chrono::steady_clock::now();
+  for (;;) {
+    if (auto results = take()) { return *std::move(results); }
+    auto left = timeout;
+    if (left) { *left -= std::chrono::steady_clock::now() - start; }
+    if (left && *left <= nanoseconds::zero()) { return {}; }
+    wait_until_readable(descriptor_, left);
+  }
+}
+
+void fence_board::wake() noexcept
+{
+  if (!made_in_.is_of_this_process()) { return; }
+  auto const lock = std::lock_guard{mutex_};
+  signal();
+}
+
+void fence_board::check_process() const
+{
+  if (!made_in_.is_of_this_process()) {
+    throw std::logic_error{"fences of a parent process found, a set made after the fork expected"};
+  }
+}
+
+/// All that `poll` returns for now; nothing if it has to wait.
+std::optional<std::vector<fence_result>> fence_board::take()
+{
+  auto const lock = std::lock_guard{mutex_};
+  if (!is_signalled_) { return std::nullopt; }
+  // A copy, since the memory is for the fences that are pending.
+  auto results = ended_;
+  ended_.clear();
+  reset_signal();
+  return results;
+}
+
+/// Makes the descriptor readable; within the lock, so that it is never readable without a reason.
+void fence_board::signal() noexcept
+{
+  if (is_signalled_) { return; }
+  is_signalled_  = true;
+  auto const one = std::uint64_t{1};
+  (void)!write(descriptor_, &one, sizeof(one));
+}
+
+void fence_board::reset_signal() noexcept
+{
+  is_signalled_ = false;
+  auto count    = std::uint64_t{};
+  (void)!read(descriptor_, &count, sizeof(count));
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Fences are told when the work before them is done, not before, once, and whatever else is late.
+#include "cuda/release/release_queue.hpp"
+#include "sim/tests/bridge_test.hpp"
+
+#include <cudf_arrow_bridge/fences.hpp>
+
+#include <rmm/error.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using namespace std::chrono_literals;
+using results = std::vector<fence_result>;
+
+constexpr auto long_enough_for_all = 20s;  ///< limit for what is expected to happen
+
+/// Waits for all fences whose work is done, so that their events are back.
+void settle_fences() { detail::release_queue::of_fences().drain(); }
+
+/// Takes `count` results, in the order in which they are told.
+results take(fence_set& fences, std::size_t count)
+{
+  auto told = results{};
+  while (told.size() < count) {
+    auto const more = fences.poll(long_enough_for_all);
+    if (more.empty()) { break; }
+    told.insert(told.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(told.size(), count);
+  return told;
+}
+
+/// Expects that these fences alone are told, in this order, as reached.
+void expect_reached(fence_set& fences, std::vector<fence_id> const& expected)
+{
+  auto told = std::vector<fence_id>{};
+  for (auto const& result : take(fences, expected.size())) {
+    EXPECT_EQ(result.state, fence_state::reached);
+    EXPECT_EQ(result.error, cudaSuccess);
+    told.push_back(result.fence);
+  }
+  EXPECT_EQ(told, expected);
+}
+
+bool is_readable(fence_set const& fences)
+{
+  auto polled = pollfd{fences.fileno(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
+
+class fences : public bridge_test {
+ protected:
+  void SetUp() override
+  {
+    bridge_test::SetUp();
+    fences_ = fence_set::make();
+  }
+
+  void TearDown() override
+  {
+    fences_ = fence_set{};
+    settle_fences();
+    bridge_test::TearDown();
+  }
+
+  fence_set fences_;
+};
+
+TEST_F(fences, are_not_told_before_the_work_is_done)
+{
+  auto const stream = lasting_stream{};
+  auto done         = std::atomic<bool>{false};
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  sim::enqueue(stream.get(), [&] { done = true; });
+  auto const fence = fences_.add(stream.get());
+  EXPECT_EQ(fences_.poll(30ms).size(), 0U);
+  EXPECT_EQ(fences_.num_pending(), 1U);
+  EXPECT_FALSE(is_readable(fences_));
+  slow.reset();
+  expect_reached(fences_, {fence});
+  EXPECT_TRUE(done);
+  EXPECT_EQ(fences_.num_pending(), 0U);
+}
+
+TEST_F(fences, of_one_stream_are_told_in_order_each_after_its_work)
+{
+  for (auto seed = 1U; seed <= many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto num_done     = std::atomic<std::size_t>{0};
+    auto expected     = std::vector<fence_id>{};
+    for (auto i = 0; i < 20; ++i) {
+      sim::enqueue(stream.get(), [&] { ++num_done; });
+      expected.push_back(fences_.add(stream.get()));
+    }
+    auto num_told = std::size_t{0};
+    while (num_told < expected.size()) {
+      auto const told = fences_.poll(long_enough_for_all);
+      ASSERT_FALSE(told.empty());
+      for (auto const& result : told) { EXPECT_EQ(result.fence, expected[num_told++]); }
+      EXPECT_GE(num_done, num_told);
+    }
+    settle_fences();
+  }
+}
+
+TEST_F(fences, of_a_late_stream_hold_up_no_other)
+{
+  auto const late   = lasting_stream{};
+  auto const prompt = lasting_stream{};
+  auto slow         = std::optional<sim::slow_stream>{late.get()};
+  auto const first  = fences_.add(late.get());
+  auto const second = fences_.add(prompt.get());
+  expect_reached(fences_, {second});
+  // What the late stream waits for may be enqueued only then.
+  slow.reset();
+  expect_reached(fences_, {first});
+}
+
+TEST_F(fences, do_not_wait_for_releases)
+{
+  auto const stream = lasting_stream{};
+  auto told         = std::promise<void>{};
+  auto in_time      = false;
+  auto source       = producer{stream.get()};
+  source.when_released([&, future = told.get_future().share()] {
+    in_time = future.wait_for(long_enough_for_all) == std::future_status::ready;
+  });
+  import(source, stream.get()).storage.reset();
+  expect_reached(fences_, {fences_.add(stream.get())});
+  told.set_value();
+  drain_releases();
+  EXPECT_TRUE(in_time);
+}
+
+TEST_F(fences, of_arrays_are_told_when_the_data_is_there)
+{
+  auto const stream = lasting_stream{};
+  auto const prompt = lasting_stream{};
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto array        = to_arrow(integer_column(stream.get()), stream.get());
+  auto const first  = array.add_fence(fences_);
+  EXPECT_FALSE(array.is_ready());
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  auto other        = to_arrow(integer_column(prompt.get()), prompt.get());
+  auto const second = other.add_fence(fences_);
+  expect_reached(fences_, {second});
+  EXPECT_TRUE(other.is_ready());
+  slow.reset();
+  expect_reached(fences_, {first});
+  EXPECT_TRUE(array.is_ready());
+}
+
+TEST_F(fences, keep_arrays_until_they_are_ready)
+{
+  auto const stream = lasting_stream{};
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto column       = std::shared_ptr<cudf::column>{integer_column(stream.get())};
+  auto const watch  = std::weak_ptr<cudf::column>{column};
+  auto array        = to_arrow(std::move(column), stream.get());
+  auto const first  = array.add_fence(fences_);
+  auto const second = array.add_fence(fences_);
+  array.reset();
+  EXPECT_TRUE(fences_.cancel(first));
+  EXPECT_EQ(take(fences_, 1).front().state, fence_state::cancelled);
+  EXPECT_FALSE(watch.expired());
+  slow.reset();
+  expect_reached(fences_, {second});
+  drain_releases();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST_F(fences, let_go_of_arrays_where_that_holds_up_no_fence)
+{
+  auto const stream = lasting_stream{};
+  auto told         = std::promise<void>{};
+  auto in_time      = false;
+  {
+    auto const column = std::shared_ptr<cudf::column>{integer_column(stream.get())};
+    auto owner        = std::shared_ptr<void const>{column.get(), [&, column](void const*) {
+                                               auto const future = told.get_future();
+                                               in_time = future.wait_for(long_enough_for_all) ==
+                                                         std::future_status::ready;
+                                                    }};
+    auto array        = to_arrow_device(column->view(), std::move(owner), {}, stream.get(), pool_);
+    auto slow         = sim::slow_stream{stream.get()};
+    sim::enqueue(stream.get(), [] {});
+    (void)array.add_fence(fences_);
+    array.reset();
+  }
+  auto const next = fences_.add(stream.get());
+  EXPECT_EQ(take(fences_, 2).back().fence, next);
+  told.set_value();
+  settle_fences();
+  drain_releases();
+  EXPECT_TRUE(in_time);
+}
+
+TEST_F(fences, are_cancelled_or_reached_and_told_once)
+{
+  constexpr auto num_threads = 3U;
+  for (auto seed = 1U; seed <= many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const one   = lasting_stream{};
+    auto const other = lasting_stream{};
+    auto mine        = std::vector<fence_id>{};
+    for (auto i = 0; i < 30; ++i) {
+      auto const& stream = i % 2 == 0 ? one : other;
+      sim::enqueue(stream.get(), [] {});
+      mine.push_back(fences_.add(stream.get()));
+    }
+    auto won     = std::array<std::set<fence_id>, num_threads>{};
+    auto threads = std::vector<std::thread>{};
+    for (auto& cancelled : won) {
+      threads.emplace_back([&] {
+        for (auto const fence : mine) {
+          if (fences_.cancel(fence)) { cancelled.insert(fence); }
+        }
+      });
+    }
+    auto told = std::map<fence_id, fence_state>{};
+    for (auto const& result : take(fences_, mine.size())) {
+      EXPECT_TRUE(told.emplace(result.fence, result.state).second);
+    }
+    for (auto& thread : threads) { thread.join(); }
+    for (auto const fence : mine) {
+      auto const cancelled =
+        std::count_if(won.begin(), won.end(), [=](auto const& all) { return all.contains(fence); });
+      EXPECT_EQ(cancelled, told.at(fence) == fence_state::cancelled ? 1 : 0);
+    }
+    settle_fences();
+    EXPECT_EQ(fences_.poll(0s).size(), 0U);
+  }
+}
+
+TEST_F(fences, tell_the_errors_of_cuda)
+{
+  auto const stream = lasting_stream{};
+  sim::fail_next("cudaEventSynchronize", cudaErrorLaunchFailure);
+  auto const first = fences_.add(stream.get());
+  auto const told  = take(fences_, 1);
+  EXPECT_EQ(told.front().fence, first);
+  EXPECT_EQ(told.front().state, fence_state::failed);
+  EXPECT_EQ(told.front().error, cudaErrorLaunchFailure);
+  expect_reached(fences_, {fences_.add(stream.get())});
+}
+
+TEST_F(fences, that_cannot_be_recorded_are_not_added)
+{
+  auto const stream = lasting_stream{};
+  auto array        = to_arrow(integer_column(stream.get()), stream.get());
+  for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
+    sim::fail_next(function, cudaErrorLaunchFailure);
+    EXPECT_THROW((void)fences_.add(stream.get()), rmm::cuda_error);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    EXPECT_EQ(fences_.num_pending(), 0U);
+    EXPECT_EQ(fences_.poll(0s).size(), 0U);
+  }
+  expect_reached(fences_, {fences_.add(stream.get())});
+  sim::fail_next("cudaEventQuery", cudaErrorLaunchFailure);
+  EXPECT_THROW((void)array.is_ready(), rmm::cuda_error);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+}
+
+TEST_F(fences, may_be_ten_thousand_on_one_descriptor)
+{
+  constexpr auto num_streams = 10U;
+  constexpr auto num_fences  = 10'000U;
+  auto streams               = std::vector<std::unique_ptr<lasting_stream>>{};
+  auto slow                  = std::vector<std::unique_ptr<sim::slow_stream>>{};
+  auto of_stream             = std::vector<std::vector<fence_id>>(num_streams);
+  for (auto i = 0U; i < num_streams; ++i) {
+    streams.push_back(stream_on(static_cast<int>(i % 2)));
+    slow.push_back(std::make_unique<sim::slow_stream>(streams.back()->get()));
+  }
+  for (auto i = 0U; i < num_fences; ++i) {
+    auto const which = i % num_streams;
+    auto const guard = on_device{rmm::cuda_device_id{static_cast<int>(which % 2)}};
+    of_stream[which].push_back(fences_.add(streams[which]->get()));
+  }
+  EXPECT_EQ(fences_.num_pending(), num_fences);
+  EXPECT_FALSE(is_readable(fences_));
+  slow.clear();
+  auto told = std::vector<std::vector<fence_id>>(num_streams);
+  for (auto const& result : take(fences_, num_fences)) {
+    EXPECT_EQ(result.state, fence_state::reached);
+    told[(result.fence - of_stream.front().front()) % num_streams].push_back(result.fence);
+  }
+  EXPECT_EQ(told, of_stream);
+  EXPECT_FALSE(is_readable(fences_));
+}
+
+TEST_F(fences, block_in_cuda_once_each_and_ask_nothing)
+{
+  auto const stream = lasting_stream{};
+  auto const before = sim::host_syncs_here();
+  for (auto i = 0; i < 20; ++i) { (void)fences_.add(stream.get()); }
+  (void)take(fences_, 20);
+  EXPECT_EQ(sim::host_syncs_here(), before);
+  EXPECT_EQ(sim::calls("cudaEventSynchronize"), 20U);
+  EXPECT_EQ(sim::calls("cudaEventQuery"), 0U);
+  EXPECT_EQ(sim::calls("cudaStreamQuery"), 0U);
+}
+
+TEST_F(fences, are_forgotten_with_their_set)
+{
+  auto const stream = lasting_stream{};
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto array        = to_arrow(integer_column(stream.get()), stream.get());
+  for (auto i = 0; i < 10; ++i) {
+    (void)fences_.add(stream.get());
+    (void)array.add_fence(fences_);
+  }
+  array.reset();
+  auto const descriptor = fences_.fileno();
+  fences_               = fence_set{};
+  EXPECT_EQ(fcntl(descriptor, F_GETFD), -1);
+  slow.reset();
+  settle_fences();
+  settle();
+  EXPECT_EQ(detail::events_on_loan(), 0U);
+}
+
+TEST_F(fences, may_outlive_their_stream)
+{
+  auto fence = fence_id{};
+  {
+    auto const stream = sim::stream{};
+    sim::enqueue(stream.get(), [] {});
+    fence = fences_.add(stream.get());
+  }
+  expect_reached(fences_, {fence});
+}
+
+TEST_F(fences, need_no_work_to_be_woken)
+{
+  auto const stream = lasting_stream{};
+  auto slow         = std::optional<sim::slow_stream>{stream.get()};
+  auto const fence  = fences_.add(stream.get());
+  auto other        = std::thread{[&] {
+    std::this_thread::sleep_for(20ms);
+    fences_.wake();
+  }};
+  EXPECT_EQ(fences_.poll(std::nullopt).size(), 0U);
+  other.join();
+  slow.reset();
+  expect_reached(fences_, {fence});
+}
+
+/// Exits while an array has a fence pending, until another thread lets its stream go on.
+[[noreturn]] void exit_with_a_fence_pending()
+{
+  static auto const stream = sim::stream{};
+  static auto pool         = sim::pool_resource{};
+  static auto set          = fence_set::make();
+  auto const column        = std::shared_ptr<cudf::column>{
+    upload_column(make_column(flat("int32"), {number(1)}), stream.get(), pool)};
+  auto owner = std::shared_ptr<void const>{column.get(),
+                                           [column](void const*) { std::fputs("gone", stderr); }};
+  sim::hold(stream.get());
+  (void)to_arrow_device(column->view(), std::move(owner), {}, stream.get(), pool).add_fence(set);
+  std::thread{[] {
+    std::this_thread::sleep_for(100ms);
+    sim::release(stream.get());
+  }}.detach();
+  std::exit(0);
+}
+
+TEST_F(fences, are_waited_for_at_exit)
+{
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(exit_with_a_fence_pending(), testing::ExitedWithCode(0), "gone");
+}
+
+/// An event of another library, recorded behind the work of a stream.
+struct foreign_event {
+  explicit foreign_event(cudaStream_t stream)
+  {
+    EXPECT_EQ(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(handle, stream), cudaSuccess);
+  }
+  foreign_event(foreign_event const&)            = delete;
+  foreign_event& operator=(foreign_event const&) = delete;
+  ~foreign_event() { EXPECT_EQ(cudaEventDestroy(handle), cudaSuccess); }
+
+  cudaEvent_t handle{};
+};
+
+TEST_F(fences, stand_at_events_of_other_libraries)
+{
+  auto const late   = lasting_stream{};
+  auto const stream = lasting_stream{};
+  auto slow         = std::optional<sim::slow_stream>{late.get()};
+  sim::enqueue(late.get(), [] {});
+  auto event         = std::make_shared<foreign_event>(late.get());
+  auto const watched = std::weak_ptr{event};
+  auto* const handle = event->handle;
+  auto const fence   = fences_.add(handle, 0, 7, std::move(event));
+  EXPECT_NE(fence, 0U);
+
+  // Another lane's is told meanwhile.
+  auto slow_too = std::optional<sim::slow_stream>{stream.get()};
+  sim::enqueue(stream.get(), [] {});
+  auto other             = std::make_shared<foreign_event>(stream.get());
+  auto const other_fence = fences_.add(other->handle, 0, 8, other);
+  slow_too.reset();
+  expect_reached(fences_, {other_fence});
+  EXPECT_EQ(fences_.add(other->handle, 0, 8, other), 0U);
+
+  EXPECT_FALSE(watched.expired());
+  EXPECT_EQ(watched.lock()->handle, handle);
+  slow.reset();
+  expect_reached(fences_, {fence});
+  settle_fences();
+  drain_releases();
+  EXPECT_TRUE(watched.expired());
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
