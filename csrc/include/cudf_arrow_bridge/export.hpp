@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cudf_arrow_bridge/copies.hpp>
+#include <cudf_arrow_bridge/fences.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
@@ -25,7 +26,8 @@ namespace cudf_arrow_bridge {
 
 namespace detail {
 struct array_tree;
-}
+class order_at_end;
+}  // namespace detail
 
 /// Describes one buffer of an exported array. `size` is what Arrow reads, not what is allocated.
 struct buffer_info {
@@ -123,11 +125,33 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   [[nodiscard]] device_array to_host(cuda::stream_ref stream) const;
 
   /**
+   * @brief Makes work enqueued on `stream` from now on wait for the data.
+   *
+   * @throws rmm::cuda_error if CUDA rejects the stream
+   */
+  void make_wait(cuda::stream_ref stream) const;
+
+  /**
    * @brief Blocks until the data is ready, for consumers that cannot wait for a CUDA event.
    *
    * @throws rmm::cuda_error if the work that produces the data has failed
    */
   void wait() const;
+
+  /**
+   * @brief Whether the data is ready, without waiting for it.
+   *
+   * @throws rmm::cuda_error if the work that produces the data has failed
+   */
+  [[nodiscard]] bool is_ready() const;
+
+  /**
+   * @brief Adds a fence that is reached when the data is ready; CPU memory's at once.
+   *
+   * The tree is kept until the data is ready, also if the fence is cancelled before. Where a fence
+   * that is reached had the last share, `drain_releases` waits until the tree is freed.
+   */
+  fence_id add_fence(fence_set& fences) const;
 
   /// @return Whether this handle is empty
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
@@ -172,6 +196,50 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 
   std::shared_ptr<detail::array_tree const> tree_;
   std::size_t node_{0};
+};
+
+/**
+ * @brief Lends an array to code that works on a stream, with an end that is ordered, too.
+ *
+ * From the constructor on, work enqueued on `borrower` waits for the data. At the end `owner` is
+ * made to wait for the work that `borrower` has by then, so that what is enqueued on `owner` after
+ * the loan may write to the memory, or free it. The host waits for `borrower` instead where CUDA
+ * refuses, and where `borrower` belongs to another device than the array. Nothing waits without a
+ * GPU.
+ *
+ * The loan may end on any thread and with any device current. In a forked child, it just ends.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT device_loan {
+ public:
+  /**
+   * @throws std::invalid_argument if `array` is an empty handle
+   * @throws rmm::cuda_error if CUDA cannot create an event or rejects a stream
+   *
+   * @param array Array to lend; the loan keeps its memory
+   * @param owner Stream that may write to the memory after the loan, such as the one that the array
+   *   was exported on; must outlive the loan
+   * @param borrower Stream that the borrower works on; must outlive the loan
+   */
+  device_loan(device_array const& array, cuda::stream_ref owner, cuda::stream_ref borrower);
+
+  device_loan(device_loan const&)            = delete;
+  device_loan& operator=(device_loan const&) = delete;
+  ~device_loan();  ///< Ends the loan
+
+  /**
+   * @brief Adds a fence that is reached when the work that `borrower` has so far is done.
+   *
+   * @throws std::invalid_argument after the end
+   * @throws ... what `fence_set::add` throws
+   */
+  fence_id add_fence(fence_set& fences) const;
+
+  /// Ends the loan. May be repeated.
+  void end() noexcept;
+
+ private:
+  device_array array_;
+  std::unique_ptr<detail::order_at_end const> order_;  ///< null: nothing to order, or ended
 };
 
 /**

@@ -3,6 +3,7 @@
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
+#include "cuda/location/device_guard.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -70,15 +71,40 @@ device_array device_array::to_host(cuda::stream_ref stream) const
 {
   detail::nvtx_range const range{__func__};
   if (location().device_type == ARROW_DEVICE_CPU) { return *this; }
-  RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *tree_->ready.handle()));
+  make_wait(stream);
   return detail::array_tree::handle(
     detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource()));
+}
+
+void device_array::make_wait(cuda::stream_ref stream) const
+{
+  auto const guard = detail::guard_device(location());
+  if (tree_->ready) { RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *tree_->ready.handle())); }
 }
 
 void device_array::wait() const
 {
   node_of(tree_, node_);
   if (tree_->ready) { RMM_CUDA_TRY(tree_->ready.wait()); }
+}
+
+bool device_array::is_ready() const
+{
+  node_of(tree_, node_);
+  if (!tree_->ready) { return true; }
+  auto const status = tree_->ready.query();
+  if (status == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  RMM_CUDA_TRY(status);
+  return true;
+}
+
+fence_id device_array::add_fence(fence_set& fences) const
+{
+  node_of(tree_, node_);
+  return fences.add(tree_->ready, tree_->ready_stream, tree_);
 }
 
 memory_location device_array::location() const

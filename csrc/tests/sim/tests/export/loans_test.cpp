@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What is written to lent memory after a loan is written behind the borrower's work.
+#include "sim/tests/bridge_test.hpp"
+
+#include <cudf_arrow_bridge/fences.hpp>
+
+#include <rmm/error.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+/// The four integers of an exported array, as kernels of its owner and its borrower see them.
+struct lent_integers {
+  device_array array;
+  std::int32_t* data;
+
+  /// Enqueues a kernel that reads. @return What it saw, once it ran
+  [[nodiscard]] std::shared_ptr<integers_t const> read_later(cudaStream_t stream) const
+  {
+    auto seen = std::make_shared<integers_t>();
+    sim::enqueue(stream, [seen, from = data] { seen->assign(from, from + 4); });
+    return seen;
+  }
+
+  /// Enqueues a kernel that writes another value to all elements.
+  void overwrite_later(cudaStream_t stream) const
+  {
+    sim::enqueue(stream, [to = data] { std::fill_n(to, 4, -1); });
+  }
+};
+
+class loans : public bridge_test {
+ protected:
+  lent_integers lend(cudaStream_t owner) { return lend(integer_column(owner, untouched), owner); }
+
+  lent_integers lend(std::unique_ptr<cudf::column> column, cudaStream_t owner)
+  {
+    auto array        = to_arrow(std::move(column), owner);
+    auto const* begin = array.buffers()[1].address;
+    return {std::move(array), static_cast<std::int32_t*>(const_cast<void*>(begin))};
+  }
+
+  integers_t const untouched{1, 2, 3, 4};
+};
+
+TEST_F(loans, what_is_written_after_a_loan_is_behind_its_readers)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const owner    = lasting_stream{};
+    auto const borrower = lasting_stream{};
+    auto const lent     = lend(owner.get());
+    auto const before   = sim::host_syncs_here();
+    auto loan           = device_loan{lent.array, owner.get(), borrower.get()};
+    auto const seen     = lent.read_later(borrower.get());
+    loan.end();
+    lent.overwrite_later(owner.get());
+    loan.end();
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    sim::drain();
+    EXPECT_EQ(*seen, untouched);
+  }
+}
+
+TEST_F(loans, without_one_readers_see_what_is_written_later)
+{
+  auto num_wrong = 0;
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const owner    = lasting_stream{};
+    auto const borrower = lasting_stream{};
+    auto const lent     = lend(owner.get());
+    lent.array.make_wait(borrower.get());
+    auto const seen = lent.read_later(borrower.get());
+    lent.overwrite_later(owner.get());
+    sim::drain();
+    num_wrong += *seen == untouched ? 0 : 1;
+  }
+  EXPECT_GT(num_wrong, 0);
+}
+
+TEST_F(loans, what_a_borrower_writes_is_seen_by_the_owner)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const owner    = lasting_stream{};
+    auto const borrower = lasting_stream{};
+    auto const lent     = lend(owner.get());
+    {
+      auto const loan = device_loan{lent.array, owner.get(), borrower.get()};
+      lent.overwrite_later(borrower.get());
+    }
+    auto const seen = lent.read_later(owner.get());
+    sim::drain();
+    EXPECT_EQ(*seen, integers_t(4, -1));
+  }
+}
+
+TEST_F(loans, may_be_several_at_once_that_end_in_any_order)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const owner = lasting_stream{};
+    auto const one   = lasting_stream{};
+    auto const other = lasting_stream{};
+    auto const lent  = lend(owner.get());
+    auto first       = device_loan{lent.array, owner.get(), one.get()};
+    auto second      = device_loan{lent.array, owner.get(), other.get()};
+    // The borrower lends on.
+    auto const seen = std::vector{lent.read_later(one.get()), lent.read_later(other.get())};
+    first.end();
+    auto const again = lent.read_later(other.get());
+    second.end();
+    lent.overwrite_later(owner.get());
+    sim::drain();
+    EXPECT_EQ(*seen[0], untouched);
+    EXPECT_EQ(*seen[1], untouched);
+    EXPECT_EQ(*again, untouched);
+  }
+}
+
+TEST_F(loans, keep_what_is_lent_and_free_it_behind_the_borrower)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const owner    = lasting_stream{};
+    auto const borrower = lasting_stream{};
+    auto column         = integer_column(owner.get(), untouched);
+    auto const* data    = column->view().data<std::int32_t>();
+    auto array          = to_arrow(std::move(column), owner.get());
+    auto seen           = integers_t{};
+    {
+      auto const loan = device_loan{array, owner.get(), borrower.get()};
+      array.reset();
+      sim::enqueue(borrower.get(), [&seen, data] { seen.assign(data, data + 4); });
+    }
+    sim::drain();
+    EXPECT_EQ(seen, untouched);
+  }
+}
+
+TEST_F(loans, of_another_device_than_the_current_one)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const owner = stream_on(1);
+    // The default stream of device 1, whatever is current.
+    auto const borrower = cudaStreamLegacy;
+    auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
+    auto host           = make_column(flat("int32"), integer_rows(untouched));
+    auto const lent = lend(upload_column(std::move(host), owner->get(), far_pool_), owner->get());
+    there.reset();
+    auto loan = device_loan{lent.array, owner->get(), borrower};
+    there.emplace(rmm::cuda_device_id{1});
+    auto const seen = lent.read_later(borrower);
+    there.reset();
+    loan.end();
+    EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+    there.emplace(rmm::cuda_device_id{1});
+    lent.overwrite_later(owner->get());
+    there.reset();
+    sim::drain();
+    EXPECT_EQ(*seen, untouched);
+  }
+}
+
+TEST_F(loans, of_threads_default_streams_may_end_on_another_thread)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const other = lasting_stream{};
+    for (auto const& [owner, borrower] : {std::pair{cudaStreamPerThread, other.get()},
+                                          std::pair{other.get(), cudaStreamPerThread}}) {
+      auto const lent = lend(owner);
+      auto loan       = device_loan{lent.array, owner, borrower};
+      auto const seen = lent.read_later(borrower);
+      std::thread{[&] { loan.end(); }}.join();
+      lent.overwrite_later(owner);
+      sim::drain();
+      EXPECT_EQ(*seen, untouched);
+    }
+  }
+}
+
+TEST_F(loans, without_an_event_the_host_waits_for_the_borrower)
+{
+  for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const owner    = lasting_stream{};
+      auto const borrower = lasting_stream{};
+      auto const lent     = lend(owner.get());
+      auto loan           = device_loan{lent.array, owner.get(), borrower.get()};
+      auto const seen     = lent.read_later(borrower.get());
+      sim::fail_next(function, cudaErrorInvalidValue);
+      loan.end();
+      EXPECT_EQ(*seen, untouched) << function;
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    }
+  }
+}
+
+TEST_F(loans, end_even_where_nothing_works)
+{
+  auto const owner    = lasting_stream{};
+  auto const borrower = lasting_stream{};
+  auto const lent     = lend(owner.get());
+  {
+    auto const loan = device_loan{lent.array, owner.get(), borrower.get()};
+    sim::fail_all(cudaErrorIllegalAddress);
+  }
+  sim::fail_all(cudaSuccess);
+}
+
+TEST_F(loans, tell_when_the_borrower_is_done)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto fences         = fence_set::make();
+    auto const owner    = lasting_stream{};
+    auto const borrower = stream_on(1);
+    auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
+    auto host           = make_column(flat("int32"), integer_rows(untouched));
+    auto const lent =
+      lend(upload_column(std::move(host), borrower->get(), far_pool_), borrower->get());
+    auto loan       = device_loan{lent.array, borrower->get(), borrower->get()};
+    auto const seen = lent.read_later(borrower->get());
+    there.reset();
+    auto const fence = loan.add_fence(fences);
+    loan.end();
+    auto const results = fences.poll(std::nullopt);
+    ASSERT_EQ(results.size(), 1U);
+    EXPECT_EQ(results[0].fence, fence);
+    EXPECT_EQ(results[0].state, fence_state::reached);
+    EXPECT_EQ(*seen, untouched);
+    EXPECT_THROW(loan.add_fence(fences), std::invalid_argument);
+  }
+}
+
+TEST_F(loans, of_a_parent_end_in_its_child_without_cuda)
+{
+  auto const owner    = lasting_stream{};
+  auto const borrower = lasting_stream{};
+  auto const lent     = lend(owner.get());
+  auto loan           = device_loan{lent.array, owner.get(), borrower.get()};
+  auto const child    = fork();
+  if (child == 0) {
+    auto const calls = sim::calls("cudaEventRecord") + sim::calls("cudaSetDevice");
+    loan.end();
+    _exit(sim::calls("cudaEventRecord") + sim::calls("cudaSetDevice") == calls ? 0 : 1);
+  }
+  auto status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(loans, tell_what_keeps_them_from_beginning)
+{
+  auto const owner    = lasting_stream{};
+  auto const borrower = lasting_stream{};
+  auto const lent     = lend(owner.get());
+  auto const begin    = [&](device_array const& array) {
+    (void)device_loan{array, owner.get(), borrower.get()};
+  };
+  EXPECT_THROW(begin({}), std::invalid_argument);
+  sim::fail_next("cudaStreamWaitEvent", cudaErrorInvalidResourceHandle);
+  EXPECT_THROW(begin(lent.array), rmm::cuda_error);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
