@@ -10,12 +10,13 @@ SOURCES = Path(__file__).parents[2] / "csrc/src"
 
 #: From top to bottom. A row may include those below it, and none of its neighbours.
 LAYERS = (
+    ("async",),
     ("tensor", "stream"),
     ("import", "export"),
     ("arrays",),
     ("validate", "schema"),
     ("compute",),
-    ("cuda/transfer",),
+    ("cuda/fences", "cuda/transfer"),
     ("cuda/release",),
     ("cuda/ordering", "cuda/location"),
     ("base",),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The C structs of Arrow's C data, C stream, C device data and C device stream interfaces.
+/// The C structs of Arrow's C data, C stream, C device data, C device stream and asynchronous C
+/// device stream interfaces.
 ///
 /// The specifications fix these layouts and ask each implementation to declare them behind the
 /// guards below, so that headers of several libraries can be included together.
@@ -92,5 +93,37 @@ struct ArrowDeviceArrayStream {
 };
 
 #endif  // ARROW_C_DEVICE_STREAM_INTERFACE
+
+#ifndef ARROW_C_ASYNC_STREAM_INTERFACE
+#define ARROW_C_ASYNC_STREAM_INTERFACE
+
+struct ArrowAsyncTask {
+  int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out);
+  void* private_data;
+};
+
+struct ArrowAsyncProducer {
+  ArrowDeviceType device_type;
+  void (*request)(struct ArrowAsyncProducer* self, int64_t n);
+  void (*cancel)(struct ArrowAsyncProducer* self);
+  char const* additional_metadata;
+  void* private_data;
+};
+
+struct ArrowAsyncDeviceStreamHandler {
+  int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema* stream_schema);
+  int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self,
+                      struct ArrowAsyncTask* task,
+                      char const* metadata);
+  void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self,
+                   int code,
+                   char const* message,
+                   char const* metadata);
+  void (*release)(struct ArrowAsyncDeviceStreamHandler* self);
+  struct ArrowAsyncProducer* producer;
+  void* private_data;
+};
+
+#endif  // ARROW_C_ASYNC_STREAM_INTERFACE
 
 }  // extern "C"

@@ -257,6 +257,9 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
    */
   [[nodiscard]] ArrowSchema const& schema();
 
+  /// @return The kind of memory that the producer says all arrays are in
+  [[nodiscard]] ArrowDeviceType device_type() const noexcept { return device_type_; }
+
   /**
    * @brief Pulls the next array.
    *
@@ -277,6 +280,7 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
   void ask(Ask const& ask);
 
   std::variant<unique_device_array_stream, unique_array_stream> stream_;
+  ArrowDeviceType device_type_{ARROW_DEVICE_CPU};
   unique_schema schema_;
   std::optional<stream_error> failure_;
 };

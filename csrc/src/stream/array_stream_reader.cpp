@@ -45,7 +45,7 @@ void pull(ArrowArrayStream* stream, ArrowDeviceArray* out)
 }  // namespace
 
 array_stream_reader::array_stream_reader(ArrowDeviceArrayStream* stream)
-  : stream_{unique_device_array_stream{check_usable(stream)}}
+  : stream_{unique_device_array_stream{check_usable(stream)}}, device_type_{stream->device_type}
 {
 }
 

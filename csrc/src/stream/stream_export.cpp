@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
+#include "stream/exception_code.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
-#include <cerrno>
-#include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -92,16 +91,9 @@ class exported_stream {
     try {
       work();
       return 0;
-    } catch (stream_error const& error) {
-      return remember(error.code(), error.what());
-    } catch (std::bad_alloc const& error) {
-      return remember(ENOMEM, error.what());
-    } catch (std::logic_error const& error) {
-      return remember(EINVAL, error.what());
-    } catch (std::exception const& error) {
-      return remember(EIO, error.what());
     } catch (...) {
-      return remember(EIO, "an unknown exception");
+      return detail::tell_exception(
+        [this](int code, char const* message) { return remember(code, message); });
     }
   }
 

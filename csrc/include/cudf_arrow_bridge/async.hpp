@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Both roles of Arrow's asynchronous C device stream interface, in which the producer calls the
+/// consumer.
+/// Source: Arrow specification, "The Arrow C Device data interface", "Async Device Stream
+/// Interface".
+#pragma once
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/owners.hpp>
+#include <cudf_arrow_bridge/stream.hpp>
+#include <cudf_arrow_bridge/visibility.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace cudf_arrow_bridge {
+
+namespace detail {
+class async_consumer;
+class async_producer;
+}  // namespace detail
+
+/// An error of an asynchronous stream, with the metadata that its producer gave.
+class CUDF_ARROW_BRIDGE_EXPORT async_stream_error : public stream_error {
+ public:
+  /**
+   * @param code The `errno` code; EIO takes the place of 0
+   * @param message What happened
+   * @param metadata Pairs of keys and values, encoded as in `ArrowSchema.metadata`; may be empty
+   */
+  async_stream_error(int code, std::string const& message, std::string metadata)
+    : stream_error{code, message}, metadata_{std::move(metadata)}
+  {
+  }
+
+  /// @return Pairs of keys and values, encoded as in `ArrowSchema.metadata`; may be empty
+  [[nodiscard]] std::string const& metadata() const noexcept { return metadata_; }
+
+ private:
+  std::string metadata_;
+};
+
+/// One array of an asynchronous stream.
+struct async_batch {
+  unique_device_array array;  ///< released: the end of the stream
+  std::string metadata;       ///< the producer's, encoded as in `ArrowSchema.metadata`; or empty
+
+  /// @return Whether there are no more arrays
+  [[nodiscard]] bool is_end() const noexcept { return array.is_released(); }
+};
+
+/**
+ * @brief The consumer: takes what a producer hands to a handler, one array at a time.
+ *
+ * At most `prefetch` arrays are requested or waiting here; taking one requests the next. Methods
+ * may be called from any thread; `next` by one at a time. No lock is held while the producer is
+ * called, and none while it calls, so that either may call back.
+ *
+ * A producer that breaks the protocol ends the stream with an error: one that hands over more than
+ * was requested, or arrays after the end, or releases the handler without an end.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
+ public:
+  /// An empty handle.
+  async_stream_reader() noexcept;
+
+  /**
+   * @throws std::invalid_argument if `prefetch` is not positive
+   *
+   * @param prefetch How many arrays may be requested or waiting
+   * @param notify Called whenever `is_ready` may have become true, from whatever thread the
+   *   producer calls on. Must not throw. Held until the producer has released the handler
+   */
+  async_stream_reader(std::int64_t prefetch, std::function<void()> notify);
+
+  async_stream_reader(async_stream_reader&& other) noexcept;
+  async_stream_reader& operator=(async_stream_reader&& other) noexcept;
+
+  /// Cancels what has not ended.
+  ~async_stream_reader();
+
+  /**
+   * @brief The handler, for one producer.
+   *
+   * It lives until the producer calls its `release`. If no producer ever gets it, call `abandon`.
+   *
+   * @throws std::logic_error if it was taken already
+   */
+  [[nodiscard]] ArrowAsyncDeviceStreamHandler* take_handler();
+
+  /// Releases a handler that was taken but that no producer got.
+  void abandon() noexcept;
+
+  /// @return Whether the schema is known, or the stream ended before
+  [[nodiscard]] bool has_schema() const noexcept;
+
+  /**
+   * @brief The schema of all arrays.
+   *
+   * @throws async_stream_error if the stream failed before
+   * @throws std::logic_error if `has_schema` is false
+   *
+   * @return Valid while this object lives
+   */
+  [[nodiscard]] ArrowSchema const& schema() const;
+
+  /// @return The kind of memory of all arrays, once the schema is known
+  [[nodiscard]] ArrowDeviceType device_type() const noexcept;
+
+  /// @return The metadata of the producer, once the schema is known; or empty
+  [[nodiscard]] std::string const& metadata() const noexcept;
+
+  /// @return Whether `next` has something: an array, the end or an error
+  [[nodiscard]] bool is_ready() const noexcept;
+
+  /// Blocks until `is_ready`.
+  void wait() const;
+
+  /**
+   * @brief Takes the next array, without waiting for it.
+   *
+   * Requests another one from the producer and extracts the data.
+   *
+   * @throws async_stream_error if the producer reported an error; again at each further call
+   *
+   * @return Nothing if none is there yet; after `cancel`, the end
+   */
+  [[nodiscard]] std::optional<async_batch> next();
+
+  /// Cancels the producer, once, and gives back what it has handed over. May be repeated.
+  void cancel() noexcept;
+
+ private:
+  std::shared_ptr<detail::async_consumer> consumer_;
+};
+
+/**
+ * @brief The producer: hands arrays to somebody's handler as far as they are requested.
+ *
+ * Calls nothing by itself: the owner makes arrays when `num_wanted` says so. Its methods may be
+ * called from any thread, by one at a time; not from within `wanted`.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
+ public:
+  /// An empty handle.
+  async_stream_writer() noexcept;
+
+  /**
+   * @brief Takes over a handler, which it will release.
+   *
+   * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
+   *
+   * @param handler A consumer's handler
+   * @param wanted Called after the consumer requested arrays or cancelled, on its thread, also from
+   *   within calls of this object's methods. Must not throw, nor wait for a lock that is held
+   *   while methods are called: releasing the handler may wait for it. Dropped with the handler, or
+   *   after a call that is running then
+   */
+  async_stream_writer(ArrowAsyncDeviceStreamHandler* handler, std::function<void()> wanted);
+
+  async_stream_writer(async_stream_writer&& other) noexcept;
+  async_stream_writer& operator=(async_stream_writer&& other) noexcept;
+
+  /// Ends what has not ended with the error ECANCELED.
+  ~async_stream_writer();
+
+  /**
+   * @brief Calls `on_schema`.
+   *
+   * @param schema Schema of all arrays
+   * @param device_type Kind of memory of all arrays
+   * @param metadata For `additional_metadata`, encoded as in `ArrowSchema.metadata`; may be empty
+   * @return Whether the consumer takes the stream; if not, the handler has been released
+   */
+  bool open(unique_schema schema, ArrowDeviceType device_type, std::string metadata);
+
+  /// @return How many arrays are requested and not written; 0 once `is_over`
+  [[nodiscard]] std::int64_t num_wanted() const noexcept;
+
+  /// @return Whether nothing more can be written: the stream has ended, or the consumer cancelled
+  [[nodiscard]] bool is_over() const noexcept;
+
+  /**
+   * @brief Calls `on_next_task` with an array, whose conversions are done: extracting it moves it.
+   *
+   * @throws std::logic_error if none is wanted
+   *
+   * @param array Array to hand over
+   * @param metadata Encoded as in `ArrowSchema.metadata`; may be empty
+   * @return Whether the consumer took it; if not, the handler has been released
+   */
+  bool write(unique_device_array array, std::string const& metadata);
+
+  /// Calls `on_next_task` with NULL, and `release`; after a cancel only that.
+  void finish() noexcept;
+
+  /// Calls `on_error` and `release`; after a cancel only that.
+  void fail(int code, std::string const& message, std::string const& metadata) noexcept;
+
+ private:
+  std::shared_ptr<detail::async_producer> producer_;
+};
+
+/**
+ * @brief Reads a stream on threads of the library and hands its arrays to a handler.
+ *
+ * Arrays are made as far as they are requested, and before `on_next_task`. The threads, 8 at most,
+ * are shared by all streams; a source that blocks keeps one of them. An exception of the source
+ * becomes `on_error`, with the codes of `device_array_stream::to_arrow`.
+ *
+ * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
+ * @throws std::system_error if no thread can be started; likewise
+ *
+ * @param source Read to its end, or until the consumer cancels
+ * @param handler A consumer's handler, which will be released
+ */
+CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(device_array_stream source,
+                                             ArrowAsyncDeviceStreamHandler* handler);
+
+/// As above, for a stream of another library.
+CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(array_stream_reader source,
+                                             ArrowAsyncDeviceStreamHandler* handler);
+
+/**
+ * @brief Lets the streams of `to_arrow_async` make no more batches, and waits for those that are
+ * being made, but at most 30 seconds.
+ *
+ * Handlers are not called any more. Called when the process exits. Call it without holding a lock
+ * that a source or handler may take, such as the GIL.
+ */
+CUDF_ARROW_BRIDGE_EXPORT void stop_async() noexcept;
+
+}  // namespace cudf_arrow_bridge

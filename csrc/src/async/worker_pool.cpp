@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "async/worker_pool.hpp"
+
+#include "cuda/ordering/process.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+constexpr auto max_threads = std::size_t{8};
+
+/// A source that blocks for ever must not keep the process from exiting.
+constexpr auto stop_timeout = std::chrono::seconds{30};
+
+thread_local worker_pool const* pool_of_thread = nullptr;  ///< null: not a thread of a pool
+
+}  // namespace
+
+pooled_work::~pooled_work() = default;
+
+void pooled_work::schedule() noexcept
+{
+  {
+    auto const lock = std::lock_guard{mutex_};
+    if (phase_ == phase::running) { phase_ = phase::running_again; }
+    if (phase_ != phase::idle) { return; }
+    phase_ = phase::queued;
+  }
+  worker_pool::instance().push(shared_from_this());
+}
+
+bool pooled_work::run() noexcept
+{
+  {
+    auto const lock = std::lock_guard{mutex_};
+    phase_          = phase::running;
+  }
+  auto const has_more = take_step();
+  auto const lock     = std::lock_guard{mutex_};
+  auto const is_asked = phase_ == phase::running_again;
+  phase_              = has_more || is_asked ? phase::queued : phase::idle;
+  return phase_ == phase::queued;
+}
+
+worker_pool& worker_pool::instance()
+{
+  static constinit per_process<worker_pool> pool;
+  return pool.get();
+}
+
+void worker_pool::start()
+{
+  auto const lock = std::lock_guard{mutex_};
+  if (num_threads_ > 0) { return; }
+  add_thread();
+  std::atexit([] { instance().stop(); });
+}
+
+void worker_pool::add_thread()
+{
+  std::thread{[this] { run(); }}.detach();
+  ++num_threads_;
+  ++num_idle_;
+}
+
+void worker_pool::push(std::shared_ptr<pooled_work> work) noexcept
+{
+  auto const lock = std::lock_guard{mutex_};
+  if (is_stopped_) { return; }
+  append(std::move(work));
+  pushed_.notify_one();
+  if (num_queued_ > num_idle_ && num_threads_ < max_threads) {
+    try {
+      add_thread();
+    } catch (std::exception const&) {
+      return;  // the existing threads will handle it
+    }
+  }
+}
+
+void worker_pool::append(std::shared_ptr<pooled_work> work) noexcept
+{
+  auto* const appended                        = work.get();
+  (first_ == nullptr ? first_ : last_->next_) = std::move(work);
+  last_                                       = appended;
+  ++num_queued_;
+}
+
+void worker_pool::run() noexcept
+{
+  pool_of_thread = this;
+  auto lock      = std::unique_lock{mutex_};
+  for (;;) {
+    pushed_.wait(lock, [&] { return first_ != nullptr && !is_stopped_; });
+    auto work = std::move(first_);
+    first_    = std::move(work->next_);
+    --num_queued_;
+    --num_idle_;
+    lock.unlock();
+    if (!work->run()) { work.reset(); }
+    lock.lock();
+    ++num_idle_;
+    // Wakes nobody: this thread goes on with the queue at once.
+    if (work != nullptr) { append(std::move(work)); }
+    finished_.notify_all();
+  }
+}
+
+void worker_pool::stop() noexcept
+{
+  auto lock         = std::unique_lock{mutex_};
+  is_stopped_       = true;
+  auto const own    = std::size_t{pool_of_thread == this};
+  auto const stands = [&] { return num_threads_ - num_idle_ <= own; };
+  finished_.wait_for(lock, stop_timeout, stands);
+}
+
+}  // namespace cudf_arrow_bridge::detail
+
+void cudf_arrow_bridge::stop_async() noexcept { detail::worker_pool::instance().stop(); }

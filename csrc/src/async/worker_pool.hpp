@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+namespace cudf_arrow_bridge::detail {
+
+/// Work in steps, each of which a thread of the pool takes when it was asked for.
+class pooled_work : public std::enable_shared_from_this<pooled_work> {
+ public:
+  pooled_work()                              = default;
+  pooled_work(pooled_work const&)            = delete;
+  pooled_work& operator=(pooled_work const&) = delete;
+  virtual ~pooled_work();
+
+  /// Has a step taken. May be called from any thread, also within a step; calls before the next
+  /// step begins are one.
+  void schedule() noexcept;
+
+ protected:
+  /// @return Whether there is another step to take at once, after those of other works
+  virtual bool take_step() noexcept = 0;
+
+ private:
+  friend class worker_pool;
+
+  enum class phase { idle, queued, running, running_again };
+
+  /// @return Whether to queue it again
+  bool run() noexcept;
+
+  std::mutex mutex_;
+  phase phase_{phase::idle};           ///< guarded by the mutex
+  std::shared_ptr<pooled_work> next_;  ///< in the queue of the pool
+};
+
+/**
+ * @brief Threads for work that may block: started when there is work for them, 8 at most.
+ *
+ * They take turns: each step goes to the end of the queue. A forked child has a pool of its own.
+ */
+class worker_pool {
+ public:
+  worker_pool() = default;
+
+  /// The pool of this process. Never destroyed: streams may end late during exit.
+  static worker_pool& instance();
+
+  /**
+   * @brief Starts the first thread, if none runs.
+   *
+   * @throws std::system_error if the thread cannot be created
+   */
+  void start();
+
+  /// Queues a step. `start` must have been called. Dropped after `stop`.
+  void push(std::shared_ptr<pooled_work> work) noexcept;
+
+  /// Begins no more steps, and waits for the running ones, at most 30 seconds.
+  void stop() noexcept;
+
+ private:
+  void add_thread();
+  void append(std::shared_ptr<pooled_work> work) noexcept;
+  void run() noexcept;
+
+  std::mutex mutex_;  ///< guards the members below; not held while a step is taken
+  std::condition_variable pushed_;
+  std::condition_variable finished_;
+  std::shared_ptr<pooled_work> first_;
+  pooled_work* last_{nullptr};
+  std::size_t num_queued_{0};
+  std::size_t num_threads_{0};
+  std::size_t num_idle_{0};
+  bool is_stopped_{false};
+};
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The reader, before producers that break the protocol, or call while they are called.
+#include "async/reading.hpp"
+#include "async/stand_in_producer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using strings = std::vector<std::string>;
+
+class BadProducers : public ::testing::Test {
+ protected:
+  BadProducers() { producer.handler = reader.take_handler(); }
+
+  stand_in_producer producer;
+  int num_notices{0};
+  async_stream_reader reader{2, [this] { ++num_notices; }};
+};
+
+TEST_F(BadProducers, ReportCancelsAsErrors)
+{
+  producer.on_cancel = [this] { producer.fail(ECANCELED, "Consumer requested cancellation"); };
+  producer.open();
+  producer.give();
+  reader.cancel();
+  producer.fail(EINVAL, "Consumer requested cancellation");
+  producer.release();
+  EXPECT_EQ(read_ready(reader), (strings{"end"}));
+}
+
+TEST_F(BadProducers, GoOnAfterARefusedSchema)
+{
+  for (auto const how : {0, 1, 2}) {
+    auto refusing    = async_stream_reader{1, {}};
+    auto source      = stand_in_producer{refusing.take_handler()};
+    source.c.request = nullptr;
+    EXPECT_EQ(source.open(), EPROTO);
+    if (how == 0) { source.end(); }
+    if (how == 1) { source.fail(EINVAL, "Received error from handler::on_schema 1"); }
+    if (how == 2) { source.give(); }
+    source.release();
+    EXPECT_EQ(read_ready(refusing),
+              (strings{"error 71 a handler without a producer, or one without its callbacks, found "
+                       "in on_schema"}));
+    EXPECT_THROW((void)refusing.schema(), async_stream_error);
+  }
+}
+
+TEST_F(BadProducers, LackCallbacks)
+{
+  producer.c.cancel = nullptr;
+  EXPECT_EQ(producer.open(), EPROTO);
+  producer.release();
+  auto without        = async_stream_reader{1, {}};
+  auto schema         = make_schema(flat("int32"));
+  auto* const handler = without.take_handler();
+  EXPECT_EQ(handler->on_schema(handler, schema.get()), EPROTO);
+  EXPECT_TRUE(schema.is_released()) << "a schema that was refused is the consumer's all the same";
+  handler->release(handler);
+  EXPECT_EQ(read_ready(without).back().substr(0, 8), "error 71");
+}
+
+TEST_F(BadProducers, GiveNoSchema)
+{
+  auto released              = ArrowSchema{};
+  producer.handler->producer = &producer.c;
+  EXPECT_EQ(producer.handler->on_schema(producer.handler, &released), EPROTO);
+  producer.release();
+  EXPECT_EQ(read_ready(reader), (strings{"error 71 a released schema found in on_schema"}));
+
+  auto other               = async_stream_reader{1, {}};
+  auto nobody              = stand_in_producer{other.take_handler()};
+  nobody.handler->producer = &nobody.c;
+  EXPECT_EQ(nobody.handler->on_schema(nobody.handler, nullptr), EPROTO);
+  nobody.release();
+}
+
+TEST_F(BadProducers, GiveASchemaTwice)
+{
+  producer.open();
+  producer.give();
+  EXPECT_EQ(producer.open(), EPROTO);
+  producer.release();
+  EXPECT_EQ(
+    read_ready(reader),
+    (strings{"0", "error 71 a producer that calls on_schema twice, or after the end, found"}));
+  EXPECT_EQ(producer.calls, (strings{"request 2"}));
+  EXPECT_STREQ(reader.schema().format, "i");
+}
+
+TEST_F(BadProducers, GiveArraysBeforeTheSchema)
+{
+  EXPECT_EQ(producer.give(), EPROTO);
+  producer.release();
+  EXPECT_EQ(read_ready(reader), (strings{"error 71 an array found that was not requested"}));
+}
+
+TEST_F(BadProducers, EndBeforeTheSchema)
+{
+  EXPECT_EQ(producer.end(), 0);
+  EXPECT_THROW((void)reader.schema(), async_stream_error);
+  producer.release();
+  EXPECT_EQ(read_ready(reader),
+            (strings{"error 71 the end of the stream found before its schema"}));
+}
+
+TEST_F(BadProducers, GiveMoreThanRequested)
+{
+  producer.open();
+  producer.give();
+  producer.give();
+  EXPECT_EQ(producer.give(), EPROTO);
+  producer.release();
+  EXPECT_EQ(read_ready(reader),
+            (strings{"0", "1", "error 71 an array found that was not requested"}));
+}
+
+TEST_F(BadProducers, GiveArraysAfterTheEnd)
+{
+  producer.open();
+  producer.give();
+  producer.end();
+  auto const before = num_notices;
+  EXPECT_EQ(producer.give(), 0);
+  EXPECT_EQ(num_notices, before + 1);
+  producer.release();
+  EXPECT_EQ(read_ready(reader),
+            (strings{"0", "error 71 an array found after the end of the stream"}));
+  EXPECT_EQ(producer.arrays.num_made(), 1);
+}
+
+TEST_F(BadProducers, EndAgainAndFailAfterTheEnd)
+{
+  producer.open();
+  producer.end();
+  producer.end();
+  producer.fail(EIO, "too late");
+  producer.end();
+  producer.release();
+  EXPECT_EQ(read_ready(reader), (strings{"end"}));
+}
+
+TEST_F(BadProducers, FailAgainAndEndAfterAnError)
+{
+  producer.open();
+  producer.fail(ENOSPC, "first");
+  producer.fail(EIO, "second");
+  EXPECT_EQ(producer.give(), 0);
+  producer.end();
+  producer.release();
+  EXPECT_EQ(read_ready(reader), (strings{"error 28 first"}));
+}
+
+TEST_F(BadProducers, ReleaseWithoutAnyCall)
+{
+  producer.release();
+  EXPECT_EQ(read_ready(reader),
+            (strings{"error 71 the producer released the handler before the end of the stream"}));
+  EXPECT_THROW((void)reader.schema(), async_stream_error);
+}
+
+TEST_F(BadProducers, ExtractNothing)
+{
+  producer.open();
+  producer.give({.has_array = false});
+  producer.give();
+  for (auto i = 0; i < 2; ++i) {
+    EXPECT_EQ(read_ready(reader), (strings{"error 5 a task without an array found"}));
+  }
+  EXPECT_EQ(producer.num_cancels(), 1);
+  EXPECT_EQ(producer.give(), 0);
+  producer.fail(EINVAL, "what Arrow C++ says later");
+  producer.release();
+  reader.cancel();
+  EXPECT_EQ(producer.num_cancels(), 1);
+}
+
+TEST_F(BadProducers, FailToExtract)
+{
+  producer.open();
+  producer.give({.code = ENOSPC, .has_array = false});
+  EXPECT_EQ(read_ready(reader), (strings{std::string{"error 28 "} + std::strerror(ENOSPC)}));
+  EXPECT_EQ(producer.num_cancels(), 1);
+  producer.release();
+}
+
+TEST_F(BadProducers, FailToExtractAndLeaveAnArray)
+{
+  static auto num_releases = 0;
+  num_releases             = 0;
+  auto schema              = make_schema(flat("int32"));
+  auto failing             = async_stream_reader{1, {}};
+  auto* const handler      = failing.take_handler();
+  handler->producer        = &producer.c;
+  EXPECT_EQ(handler->on_schema(handler, schema.get()), 0);
+  auto task = ArrowAsyncTask{[](ArrowAsyncTask*, ArrowDeviceArray* out) {
+                               out->array.release = [](ArrowArray*) { ++num_releases; };
+                               return EIO;
+                             },
+                             nullptr};
+  EXPECT_EQ(handler->on_next_task(handler, &task, nullptr), 0);
+  EXPECT_EQ(read_ready(failing), (strings{std::string{"error 5 "} + std::strerror(EIO)}));
+  EXPECT_EQ(num_releases, 0) << "the array of a call that failed is the producer's";
+  handler->release(handler);
+}
+
+TEST_F(BadProducers, FailToExtractAndSaidWhy)
+{
+  producer.open();
+  producer.give({.code = ENOSPC, .has_array = false, .before = [this] {
+                   producer.fail(ENOSPC, "the disk is full");
+                 }});
+  EXPECT_EQ(read_ready(reader), (strings{"error 28 the disk is full"}));
+  EXPECT_EQ(producer.num_cancels(), 0) << "of a stream that failed before";
+  producer.release();
+}
+
+TEST_F(BadProducers, FailToExtractAfterTheEnd)
+{
+  producer.open();
+  producer.give({.code = EIO, .has_array = false});
+  producer.give();
+  producer.end();
+  producer.release();
+  for (auto i = 0; i < 2; ++i) {
+    EXPECT_EQ(read_ready(reader), (strings{std::string{"error 5 "} + std::strerror(EIO)}));
+  }
+  EXPECT_EQ(producer.num_cancels(), 0);
+}
+
+TEST_F(BadProducers, AreCancelledOnceWhateverHappens)
+{
+  producer.open();
+  producer.give({.code = EIO, .has_array = false, .before = [this] { reader.cancel(); }});
+  (void)read_ready(reader);
+  reader.cancel();
+  EXPECT_EQ(producer.num_cancels(), 1);
+  producer.release();
+}
+
+TEST_F(BadProducers, ReleaseWithinACancel)
+{
+  producer.on_cancel = [this] { producer.release(); };
+  producer.open();
+  producer.give();
+  reader.cancel();
+  EXPECT_EQ(read_ready(reader), (strings{"end"}));
+}
+
+TEST_F(BadProducers, ReleaseWithinARequest)
+{
+  producer.on_request = [this](std::int64_t n) {
+    if (n == 1) { producer.release(); }
+  };
+  producer.open();
+  producer.give();
+  EXPECT_EQ(read_ready(reader)[0], "0");
+  EXPECT_EQ(producer.num_cancels(), 0);
+}
+
+TEST_F(BadProducers, RunAllOfAStreamWithinARequestWhileItsReaderGoes)
+{
+  auto own          = std::unique_ptr<async_stream_reader>{};
+  own               = std::make_unique<async_stream_reader>(2, [&own] { own.reset(); });
+  auto source       = stand_in_producer{own->take_handler()};
+  source.on_request = [&](std::int64_t /*n*/) { source.give(); };
+  source.on_cancel  = [&] { source.release(); };
+  EXPECT_EQ(source.open(), 0);
+  EXPECT_EQ(source.calls, (strings{"request 2", "cancel"}));
+}
+
+/// A producer whose struct is freed as soon as its handler is released, on a thread of its own,
+/// while the reader is in one of its calls.
+template <typename Call, typename Release>
+void release_within(Call const& call, Release const& release)
+{
+  auto reader    = async_stream_reader{2, [] {}};
+  auto producer  = std::make_unique<stand_in_producer>(reader.take_handler());
+  auto is_called = std::atomic<bool>{false};
+  auto is_gone   = std::atomic<bool>{false};
+  auto releasing = std::thread{};
+  auto const go  = [&] {
+    if (is_called.exchange(true)) { return; }
+    releasing = std::thread{[&] {
+      release(*producer);
+      is_gone = true;
+    }};
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    EXPECT_FALSE(is_gone) << "released while it is called";
+  };
+  producer->open();
+  producer->give();
+  producer->on_request = [&](std::int64_t /*n*/) { go(); };
+  producer->on_cancel  = go;
+  call(reader);
+  releasing.join();
+  EXPECT_TRUE(is_gone);
+}
+
+TEST(ReadersInCalls, KeepTheProducerUntilARequestReturns)
+{
+  release_within([](async_stream_reader& reader) { (void)reader.next(); },
+                 [](stand_in_producer& producer) { producer.release(); });
+}
+
+TEST(ReadersInCalls, KeepTheProducerUntilACancelReturns)
+{
+  release_within([](async_stream_reader& reader) { reader.cancel(); },
+                 [](stand_in_producer& producer) { producer.release(); });
+}
+
+TEST(ReadersInCalls, KeepTheProducerWhoeverElseIsCalled)
+{
+  release_within([](async_stream_reader& reader) { reader.cancel(); },
+                 [](stand_in_producer& producer) {
+                   auto other  = async_stream_reader{1, {}};
+                   auto source = stand_in_producer{other.take_handler()};
+                   // Another producer, whose call this thread is in.
+                   source.on_request = [&](std::int64_t /*n*/) { producer.release(); };
+                   source.open();
+                 });
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

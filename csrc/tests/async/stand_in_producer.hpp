@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "async/counted_arrays.hpp"
+#include "testing/arrow_schema.hpp"
+
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+
+/// A producer that calls a handler as a test says, well or badly, and writes down what it is asked.
+class stand_in_producer {
+ public:
+  /// What a task does when it is extracted.
+  struct answer {
+    int code{0};
+    bool has_array{true};
+    std::function<void()> before{[] {}};
+  };
+
+  explicit stand_in_producer(ArrowAsyncDeviceStreamHandler* consumer = nullptr) : handler{consumer}
+  {
+  }
+
+  stand_in_producer(stand_in_producer const&)            = delete;
+  stand_in_producer& operator=(stand_in_producer const&) = delete;
+
+  ~stand_in_producer()
+  {
+    if (handler != nullptr) { release(); }
+    for (auto const& each : tasks_) { EXPECT_EQ(each->num_extractions, 1); }
+  }
+
+  int open()
+  {
+    handler->producer = &c;
+    auto schema       = make_schema(flat("int32"));
+    return handler->on_schema(handler, schema.get());
+  }
+
+  /// Hands over a task.
+  int give(answer how, char const* metadata = nullptr)
+  {
+    tasks_.push_back(std::make_unique<task>(task{.producer = this, .how = std::move(how)}));
+    auto given      = ArrowAsyncTask{&extract, tasks_.back().get()};
+    auto const code = handler->on_next_task(handler, &given, metadata);
+    if (code != 0) { ++tasks_.back()->num_extractions; }  // the producer's to clean up
+    return code;
+  }
+
+  int give() { return give(answer{}); }
+
+  int end() { return handler->on_next_task(handler, nullptr, nullptr); }
+
+  void fail(int code, char const* message, char const* metadata = nullptr)
+  { handler->on_error(handler, code, message, metadata); }
+
+  /// The producer's struct is overwritten, as one is that goes with the handler.
+  void release()
+  {
+    auto* const released = std::exchange(handler, nullptr);
+    released->release(released);
+    c = {};
+  }
+
+  [[nodiscard]] long num_cancels() const
+  { return std::count(calls.begin(), calls.end(), "cancel"); }
+
+  ArrowAsyncDeviceStreamHandler* handler;  ///< null: released
+  ArrowAsyncProducer c{ARROW_DEVICE_CPU,
+                       [](auto* p, std::int64_t n) {
+                         of(p).calls.push_back("request " + std::to_string(n));
+                         of(p).on_request(n);
+                       },
+                       [](auto* p) {
+                         of(p).calls.emplace_back("cancel");
+                         of(p).on_cancel();
+                       },
+                       nullptr,
+                       this};
+  std::vector<std::string> calls;
+  std::function<void(std::int64_t)> on_request{[](std::int64_t) {}};
+  std::function<void()> on_cancel{[] {}};
+  counted_arrays arrays;
+
+ private:
+  struct task {
+    stand_in_producer* producer;
+    answer how;
+    int num_extractions{0};
+  };
+
+  static stand_in_producer& of(ArrowAsyncProducer* producer)
+  { return *static_cast<stand_in_producer*>(producer->private_data); }
+
+  static int extract(ArrowAsyncTask* self, ArrowDeviceArray* out)
+  {
+    auto& extracted = *static_cast<task*>(self->private_data);
+    ++extracted.num_extractions;
+    extracted.how.before();
+    if (out != nullptr && extracted.how.has_array) {
+      extracted.producer->arrays.make().move_to(out);
+    }
+    return extracted.how.code;
+  }
+
+  std::vector<std::unique_ptr<task>> tasks_;
+};
+
+}  // namespace cudf_arrow_bridge::test

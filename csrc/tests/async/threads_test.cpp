@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A writer and a reader on threads of their own, cancelled from a third one.
+#include "async/checking_link.hpp"
+#include "async/counted_arrays.hpp"
+#include "testing/arrow_schema.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+constexpr auto num_races = 3'000U;
+
+/// What the owner of a writer waits for.
+class bell {
+ public:
+  void ring()
+  {
+    auto const lock = std::lock_guard{mutex_};
+    is_rung_        = true;
+    rung_.notify_one();
+  }
+
+  void wait()
+  {
+    auto lock = std::unique_lock{mutex_};
+    rung_.wait(lock, [this] { return is_rung_; });
+    is_rung_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable rung_;
+  bool is_rung_{false};
+};
+
+/// What a run does, from its seed.
+struct plan {
+  explicit plan(unsigned seed)
+  {
+    auto random = std::mt19937{seed};
+    prefetch    = static_cast<int>(1 + random() % 4);
+    num_arrays  = static_cast<int>(random() % 20);
+    ending      = static_cast<int>(random() % 4);
+    yields      = random() % 2 == 0 ? static_cast<int>(random() % 200) : -1;
+  }
+
+  int prefetch;
+  int num_arrays;
+  int ending;  ///< finish, fail, or 2: drop; 3: fail before the schema
+  int yields;  ///< before the cancel; -1: none
+};
+
+void produce(ArrowAsyncDeviceStreamHandler* handler, counted_arrays& arrays, plan const& todo)
+{
+  auto wanted = std::make_shared<bell>();
+  auto writer = std::optional<async_stream_writer>{};
+  writer.emplace(handler, [wanted] { wanted->ring(); });
+  if (todo.ending == 3) { return writer->fail(EIO, "boom", {}); }
+  if (!writer->open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {})) { return; }
+  for (auto i = 0; i < todo.num_arrays; ++i) {
+    while (writer->num_wanted() == 0 && !writer->is_over()) { wanted->wait(); }
+    // One that is cancelled in between takes no more.
+    if (writer->is_over() || !writer->write(arrays.make(), {})) { break; }
+  }
+  if (todo.ending == 0) { writer->finish(); }
+  if (todo.ending == 1) { writer->fail(EIO, "boom", {}); }
+}
+
+void consume(async_stream_reader& reader, plan const& todo)
+{
+  auto num_read = std::int64_t{0};
+  try {
+    for (;;) {
+      reader.wait();
+      auto const batch = reader.next();
+      ASSERT_TRUE(batch.has_value());
+      if (batch->is_end()) { break; }
+      EXPECT_EQ(batch->array->array.length, num_read++);
+    }
+    EXPECT_TRUE(todo.yields >= 0 || todo.ending == 0);
+    if (todo.yields < 0) { EXPECT_EQ(num_read, todo.num_arrays); }
+  } catch (async_stream_error const& error) {
+    EXPECT_EQ(error.code(), todo.ending == 2 ? ECANCELED : EIO);
+    EXPECT_NE(todo.ending, 0);
+    if (todo.ending != 3) { EXPECT_EQ(num_read, todo.num_arrays); }
+  }
+}
+
+void go(plan const& todo)
+{
+  auto arrays = counted_arrays{20};
+  auto reader = async_stream_reader{todo.prefetch, [] {}};
+  auto link   = checking_link{reader.take_handler(), todo.prefetch, [] {}};
+  auto ends   = std::thread{[&] { produce(link.handler(), arrays, todo); }};
+  auto reads  = std::thread{[&] { consume(reader, todo); }};
+  for (auto i = 0; i < todo.yields; ++i) {
+    if (reader.has_schema()) { (void)reader.device_type(); }
+    (void)reader.metadata();
+    std::this_thread::yield();
+  }
+  if (todo.yields >= 0) { reader.cancel(); }
+  ends.join();
+  reads.join();
+}
+
+TEST(AsyncThreads, KeepToTheProtocol)
+{
+  for (auto seed = 0U; seed < num_races && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    go(plan{seed});
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

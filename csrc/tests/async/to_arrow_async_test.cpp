@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Streams that threads of the library drive into handlers.
+#include "async/reading.hpp"
+#include "async/recording_handler.hpp"
+#include "testing/consumer.hpp"
+#include "testing/views.hpp"
+
+#include <cudf_arrow_bridge/stream.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using namespace std::chrono_literals;
+using strings = std::vector<std::string>;
+
+constexpr auto num_rows = 25;
+
+/// Batches of `max_rows` of the samples of a type.
+std::unique_ptr<batch_source> batches(shape const& type, cudf::size_type max_rows)
+{
+  auto const column = std::shared_ptr<cudf::column>{make_column(type, samples(type, num_rows, 30))};
+  auto const schema = cudf_arrow_bridge::make_schema(column->view(), {});
+  return slices(
+    column->view(), column, max_rows, {.schema = schema}, stream(), host_memory_resource());
+}
+
+stream_batch batch() { return batches(flat("int32"), num_rows)->next(); }
+
+/// A source that does what it is told.
+class told : public batch_source {
+ public:
+  explicit told(std::function<stream_batch()> next) : next_{std::move(next)} {}
+
+  stream_batch next() override { return next_(); }
+
+ private:
+  std::function<stream_batch()> next_;
+};
+
+/// The arrays of `next`, read by a stream's reader.
+async_stream_reader start(std::function<stream_batch()> next, std::int64_t prefetch = 2)
+{
+  auto reader = async_stream_reader{prefetch, {}};
+  to_arrow_async(device_array_stream{std::make_unique<told>(std::move(next))},
+                 reader.take_handler());
+  return reader;
+}
+
+/// Waits until something is so, at most some seconds. @return Whether it is
+template <typename Condition>
+bool comes_true(Condition const& condition)
+{
+  for (auto i = 0; i < 20'000 && !condition(); ++i) { std::this_thread::sleep_for(1ms); }
+  return condition();
+}
+
+rows read_rows(async_stream_reader& reader, shape const& type)
+{
+  auto received = rows{};
+  for (;;) {
+    reader.wait();
+    auto const found = reader.next();
+    if (found->is_end()) { return received; }
+    auto const part = read_arrow(found->array->array, type);
+    received.insert(received.end(), part.begin(), part.end());
+  }
+}
+
+class AsyncStreams : public ::testing::TestWithParam<shape> {};
+
+std::string case_name(::testing::TestParamInfo<shape> const& info) { return info.param.name; }
+
+TEST_P(AsyncStreams, HoldAllRows)
+{
+  auto const& type = GetParam();
+  for (auto const max_rows : {1, 8, 30}) {
+    for (auto const prefetch : {1, 4}) {
+      auto reader = async_stream_reader{prefetch, {}};
+      to_arrow_async(device_array_stream{batches(type, max_rows)}, reader.take_handler());
+      EXPECT_EQ(read_rows(reader, type), samples(type, num_rows, 30));
+      EXPECT_EQ(reader.device_type(), ARROW_DEVICE_CPU);
+      EXPECT_EQ(reader.schema().n_children, make_schema(type)->n_children);
+    }
+  }
+}
+
+TEST_P(AsyncStreams, HoldAllRowsOfOtherLibraries)
+{
+  auto const& type = GetParam();
+  auto stream      = device_array_stream{batches(type, 8)}.to_arrow();
+  auto reader      = async_stream_reader{4, {}};
+  to_arrow_async(array_stream_reader{stream.get()}, reader.take_handler());
+  EXPECT_TRUE(stream.is_released());
+  EXPECT_EQ(read_rows(reader, type), samples(type, num_rows, 30));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, AsyncStreams, ::testing::ValuesIn(nested_shapes()), case_name);
+
+/// What comes of a stream of two batches whose next one throws.
+template <typename Error>
+void expect_failure(Error const& error, std::string const& told)
+{
+  for (auto const position : {0, 2}) {
+    auto left     = position;
+    auto reader   = start([&left, &error] {
+      if (left-- == 0) { throw Error{error}; }
+      return batch();
+    });
+    auto expected = strings(static_cast<std::size_t>(position), std::to_string(num_rows));
+    expected.push_back("error " + told);
+    EXPECT_EQ(read_all(reader), expected);
+  }
+}
+
+TEST(AsyncStreams, TurnExceptionsIntoCodes)
+{
+  expect_failure(stream_error{ENOENT, "no such file"}, "2 no such file");
+  expect_failure(stream_error{0, "no code"}, "5 no code");
+  expect_failure(std::bad_alloc{}, "12 " + std::string{std::bad_alloc{}.what()});
+  expect_failure(std::invalid_argument{"boom"}, "22 boom");
+  expect_failure(std::runtime_error{"boom"}, "5 boom");
+  expect_failure(42, "5 an unknown exception");
+}
+
+TEST(AsyncStreams, MayBeEmpty)
+{
+  auto const nothing = [] { return chain([] { return std::unique_ptr<batch_source>{}; }); };
+  auto const schema  = batch().schema;
+  auto reader        = async_stream_reader{1, {}};
+  to_arrow_async(device_array_stream{nothing(), schema}, reader.take_handler());
+  EXPECT_EQ(read_all(reader), (strings{"end"}));
+  EXPECT_STREQ(reader.schema().format, "i");
+
+  auto without = async_stream_reader{1, {}};
+  to_arrow_async(device_array_stream{nothing()}, without.take_handler());
+  EXPECT_EQ(read_all(without).back().substr(0, 8), "error 22");
+  EXPECT_THROW((void)without.schema(), async_stream_error);
+}
+
+TEST(AsyncStreams, AreDrivenManyAtOnce)
+{
+  auto const type = flat("int32");
+  auto readers    = std::vector<async_stream_reader>{};
+  for (auto i = 0; i < 200; ++i) {
+    readers.emplace_back(1 + i % 3, std::function<void()>{});
+    to_arrow_async(device_array_stream{batches(type, 1 + i % 5)}, readers.back().take_handler());
+  }
+  for (auto& each : readers) { EXPECT_EQ(read_rows(each, type), samples(type, num_rows, 30)); }
+}
+
+TEST(AsyncStreams, AreNotStoppedByOneThatBlocks)
+{
+  auto gate    = std::promise<void>{};
+  auto opened  = gate.get_future();
+  auto blocked = start([&opened, left = 1]() mutable {
+    opened.wait();
+    return left-- > 0 ? batch() : stream_batch{};
+  });
+  for (auto i = 0; i < 20; ++i) {
+    auto reader = async_stream_reader{2, {}};
+    to_arrow_async(device_array_stream{batches(flat("int32"), 4)}, reader.take_handler());
+    EXPECT_EQ(read_rows(reader, flat("int32")).size(), num_rows);
+  }
+  EXPECT_FALSE(blocked.is_ready());
+  gate.set_value();
+  EXPECT_EQ(read_all(blocked), (strings{"25", "end"}));
+}
+
+TEST(AsyncStreams, MakeNoMoreThanRequested)
+{
+  auto num_made = std::atomic<int>{0};
+  auto reader   = start(
+    [&] {
+      ++num_made;
+      return batch();
+    },
+    3);
+  auto num_taken = 0;
+  for (auto const take : {0, 1, 2}) {
+    for (auto i = 0; i < take; ++i) {
+      reader.wait();
+      EXPECT_FALSE(reader.next()->is_end());
+      ++num_taken;
+    }
+    EXPECT_TRUE(comes_true([&] { return num_made >= num_taken + 3; }));
+    std::this_thread::sleep_for(5ms);
+    EXPECT_EQ(num_made, num_taken + 3);
+  }
+}
+
+TEST(AsyncStreams, LetTheSourceGoAfterACancel)
+{
+  auto const source  = std::make_shared<int>(0);
+  auto const handler = std::make_shared<int>(0);
+  auto reader        = async_stream_reader{2, [handler] {}};
+  to_arrow_async(device_array_stream{std::make_unique<told>([source] { return batch(); })},
+                 reader.take_handler());
+  reader.wait();
+  EXPECT_FALSE(reader.next()->is_end());
+  EXPECT_EQ(source.use_count(), 2);
+  reader.cancel();
+  EXPECT_TRUE(comes_true([&] { return source.use_count() == 1 && handler.use_count() == 1; }));
+  EXPECT_EQ(read_all(reader), (strings{"end"}));
+}
+
+TEST(AsyncStreams, RefuseHandlersWithoutACallback)
+{
+  auto handler      = recording_handler{};
+  handler.c.release = nullptr;
+  EXPECT_THROW(to_arrow_async(device_array_stream{batches(flat("int32"), 1)}, &handler.c),
+               std::invalid_argument);
+  auto stream = device_array_stream{batches(flat("int32"), 1)}.to_arrow();
+  EXPECT_THROW(to_arrow_async(array_stream_reader{stream.get()}, nullptr), std::invalid_argument);
+  EXPECT_TRUE(handler.calls.empty());
+}
+
+/// Drives an endless stream. @return How many batches it made
+std::shared_ptr<std::atomic<int>> run_endless(async_stream_reader& reader)
+{
+  auto num_made = std::make_shared<std::atomic<int>>(0);
+  reader        = start(
+    [num_made] {
+      ++*num_made;
+      return batch();
+    },
+    1'000'000'000);
+  while (*num_made < 10) { std::this_thread::sleep_for(1ms); }
+  return num_made;
+}
+
+[[noreturn]] void stop_an_endless_stream()
+{
+  auto reader         = async_stream_reader{};
+  auto const num_made = run_endless(reader);
+  stop_async();
+  auto const at_stop = num_made->load();
+  std::this_thread::sleep_for(20ms);
+  auto late = start(batch);
+  std::this_thread::sleep_for(20ms);
+  _exit(num_made->load() == at_stop && !late.is_ready() ? 0 : 1);
+}
+
+[[noreturn]] void exit_with_an_endless_stream()
+{
+  static auto num_made = std::shared_ptr<std::atomic<int>>{};
+  // Registered before the pool starts, so called after it is stopped.
+  std::atexit([] {
+    auto const at_stop = num_made->load();
+    std::this_thread::sleep_for(20ms);
+    if (num_made->load() != at_stop) { _exit(1); }
+  });
+  auto reader = async_stream_reader{};
+  num_made    = run_endless(reader);
+  std::exit(0);
+}
+
+[[noreturn]] void count_the_threads_of_a_stream()
+{
+  auto const num_threads = [] {
+    return std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, {});
+  };
+  auto const before   = num_threads();
+  auto reader         = async_stream_reader{};
+  auto const num_made = run_endless(reader);
+  while (*num_made < 500) { std::this_thread::sleep_for(1ms); }
+  _exit(static_cast<int>(num_threads() - before));
+}
+
+[[noreturn]] void exit_from_a_source()
+{
+  auto reader = start([]() -> stream_batch { std::exit(0); });
+  reader.wait();
+  _exit(1);
+}
+
+TEST(AsyncStreamsAtExit, AreStopped)
+{
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(stop_an_endless_stream(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(exit_with_an_endless_stream(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(exit_from_a_source(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(AsyncStreamsAtExit, HadOneThreadEach)
+{
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(count_the_threads_of_a_stream(), ::testing::ExitedWithCode(1), "");
+}
+
+#ifndef __SANITIZE_THREAD__  // it aborts children that start threads
+TEST(AsyncStreamsInForks, HaveThreadsOfTheirOwn)
+{
+  auto parents = start([left = 2]() mutable { return left-- > 0 ? batch() : stream_batch{}; }, 1);
+  parents.wait();
+  auto const child = fork();
+  if (child == 0) {
+    alarm(60);  // ends it if it hangs
+    parents.cancel();
+    auto reader = start([left = 2]() mutable { return left-- > 0 ? batch() : stream_batch{}; });
+    _exit(read_all(reader) == strings{"25", "25", "end"} ? 0 : 1);
+  }
+  auto status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(read_all(parents), (strings{"25", "25", "end"}));
+}
+#endif
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The writer, before consumers that write down what they are told.
+#include "async/counted_arrays.hpp"
+#include "async/recording_handler.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using strings = std::vector<std::string>;
+
+/// A writer, its consumer, and how often the consumer asked for something.
+class Writers : public ::testing::Test {
+ protected:
+  bool open(std::string metadata = {})
+  { return writer.open(make_schema(flat("int32")), ARROW_DEVICE_CPU, std::move(metadata)); }
+
+  bool write(std::string const& metadata = {}) { return writer.write(arrays.make(), metadata); }
+
+  /// Has the consumer keep its tasks.
+  void keep_tasks()
+  {
+    consumer.on_task = [this](ArrowAsyncTask& task) {
+      kept.push_back(task);
+      return 0;
+    };
+  }
+
+  counted_arrays arrays;
+  std::vector<ArrowAsyncTask> kept;
+  recording_handler consumer;
+  int num_wanted_calls{0};
+  async_stream_writer writer{&consumer.c, [this] { ++num_wanted_calls; }};
+};
+
+TEST_F(Writers, CallTheConsumerInOrder)
+{
+  EXPECT_TRUE(open(encoded("key", "of the stream")));
+  EXPECT_EQ(consumer.c.producer->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(writer.num_wanted(), 0);
+  consumer.request(2);
+  EXPECT_EQ(writer.num_wanted(), 2);
+  EXPECT_TRUE(write(encoded("key", "of the first")));
+  EXPECT_TRUE(write());
+  EXPECT_EQ(writer.num_wanted(), 0);
+  EXPECT_FALSE(writer.is_over());
+  writer.finish();
+  EXPECT_TRUE(writer.is_over());
+  EXPECT_EQ(consumer.calls,
+            (strings{"schema i of the stream", "task of the first", "task -", "end", "release"}));
+  EXPECT_TRUE(consumer.has_producer);
+  EXPECT_EQ(num_wanted_calls, 1);
+}
+
+TEST_F(Writers, MoveArrays)
+{
+  auto taken       = unique_device_array{};
+  consumer.on_task = [&](ArrowAsyncTask& task) {
+    taken = recording_handler::extract(task);
+    return 0;
+  };
+  open();
+  consumer.request(1);
+  write();
+  EXPECT_EQ(taken->array.length, 0);
+  EXPECT_EQ(taken->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(taken->device_id, -1);
+  EXPECT_EQ(arrays.num_releases(0), 0);
+}
+
+TEST_F(Writers, ReleaseSchemasThatNobodyTakes)
+{
+  static auto num_releases = 0;
+  num_releases             = 0;
+  auto schema              = unique_schema{};
+  schema->format           = "i";
+  schema->release          = [](ArrowSchema* s) {
+    ++num_releases;
+    s->release = nullptr;
+  };
+  EXPECT_TRUE(writer.open(std::move(schema), ARROW_DEVICE_CPU, {}));
+  EXPECT_EQ(num_releases, 1);
+}
+
+TEST_F(Writers, LeaveSchemasToThoseWhoTakeThem)
+{
+  auto taken         = unique_schema{};
+  consumer.on_schema = [&](ArrowSchema* schema) {
+    taken = unique_schema{schema};
+    return 0;
+  };
+  open();
+  EXPECT_STREQ(taken->format, "i");
+}
+
+TEST_F(Writers, OnlyReleaseConsumersThatRefuseTheSchema)
+{
+  consumer.on_schema = [this](ArrowSchema* /*schema*/) {
+    consumer.request(3);
+    return EINVAL;
+  };
+  EXPECT_FALSE(open());
+  EXPECT_TRUE(writer.is_over());
+  EXPECT_EQ(writer.num_wanted(), 0);
+  EXPECT_FALSE(write());
+  writer.finish();
+  writer.fail(EIO, "late", {});
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "release"}));
+  EXPECT_EQ(arrays.num_releases(0), 1);
+}
+
+TEST_F(Writers, OnlyReleaseConsumersThatRefuseATask)
+{
+  consumer.on_task = [](ArrowAsyncTask& /*task*/) { return ENOSPC; };
+  open();
+  consumer.request(3);
+  EXPECT_FALSE(write());
+  EXPECT_EQ(arrays.num_releases(0), 1);
+  EXPECT_FALSE(write());
+  writer.finish();
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "task -", "release"}));
+}
+
+TEST_F(Writers, ReleaseArraysOnceThatWereTakenAndRefused)
+{
+  auto taken       = unique_device_array{};
+  consumer.on_task = [&](ArrowAsyncTask& task) {
+    taken = recording_handler::extract(task);
+    return ENOSPC;
+  };
+  open();
+  consumer.request(1);
+  EXPECT_FALSE(write());
+  EXPECT_EQ(arrays.num_releases(0), 0);
+  taken.reset();
+  EXPECT_EQ(arrays.num_releases(0), 1);
+}
+
+TEST_F(Writers, ReleaseArraysThatAreRefusedWhileOthersAreTaken)
+{
+  consumer.on_task = [this](ArrowAsyncTask& task) {
+    if (kept.empty()) {
+      kept.push_back(task);
+      return 0;
+    }
+    (void)recording_handler::extract(kept[0]);
+    return ENOSPC;
+  };
+  open();
+  consumer.request(2);
+  EXPECT_TRUE(write());
+  EXPECT_FALSE(write());
+  EXPECT_EQ(arrays.num_releases(0), 1);
+  EXPECT_EQ(arrays.num_releases(1), 1);
+}
+
+TEST_F(Writers, ReleaseArraysThatNobodyWants)
+{
+  consumer.on_task = [](ArrowAsyncTask& task) { return task.extract_data(&task, nullptr); };
+  open();
+  consumer.request(1);
+  EXPECT_TRUE(write());
+  EXPECT_EQ(arrays.num_releases(0), 1);
+}
+
+TEST_F(Writers, WriteNoMoreThanRequested)
+{
+  open();
+  EXPECT_THROW(write(), std::logic_error);
+  consumer.request(1);
+  EXPECT_TRUE(write());
+  EXPECT_THROW(write(), std::logic_error);
+  EXPECT_EQ(arrays.num_releases(2), 1);
+  consumer.request(2);
+  consumer.request(3);
+  EXPECT_EQ(writer.num_wanted(), 5);
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "task -"}));
+  EXPECT_EQ(num_wanted_calls, 3);
+}
+
+TEST_F(Writers, TakeRequestsWithinCallbacks)
+{
+  consumer.on_schema = [this](ArrowSchema* /*schema*/) {
+    consumer.request(1);
+    return 0;
+  };
+  consumer.on_task = [this](ArrowAsyncTask& task) {
+    consumer.request(1);
+    (void)recording_handler::extract(task);
+    return 0;
+  };
+  EXPECT_TRUE(open());
+  for (auto i = 0; i < 3; ++i) {
+    EXPECT_EQ(writer.num_wanted(), 1);
+    EXPECT_TRUE(write());
+  }
+  EXPECT_EQ(writer.num_wanted(), 1);
+}
+
+TEST_F(Writers, FailAfterARequestForLessThanOne)
+{
+  for (auto const count : {std::int64_t{0}, std::int64_t{-1}, INT64_MIN}) {
+    auto handler = recording_handler{};
+    auto failing = async_stream_writer{&handler.c, {}};
+    failing.open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {});
+    handler.request(count);
+    EXPECT_EQ(handler.calls, (strings{"schema i -"})) << "reported within the request";
+    EXPECT_GT(failing.num_wanted(), 0) << "the owner is not told that there is something to do";
+    EXPECT_FALSE(failing.write(arrays.make(), {}));
+    EXPECT_EQ(
+      handler.calls,
+      (strings{"schema i -", "error 22 a request for less than one array found -", "release"}));
+  }
+}
+
+TEST_F(Writers, FailInsteadOfEndingAfterSuchARequest)
+{
+  open();
+  consumer.request(1);
+  consumer.request(-1);
+  EXPECT_EQ(writer.num_wanted(), 1);
+  writer.finish();
+  EXPECT_EQ(
+    consumer.calls,
+    (strings{"schema i -", "error 22 a request for less than one array found -", "release"}));
+}
+
+TEST_F(Writers, ForgetSuchARequestAfterACancel)
+{
+  open();
+  consumer.request(-1);
+  consumer.cancel();
+  EXPECT_EQ(writer.num_wanted(), 0);
+  EXPECT_FALSE(write());
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "release"}));
+}
+
+TEST_F(Writers, CountRequestsThatAreHuge)
+{
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  open();
+  consumer.request(most);
+  EXPECT_EQ(writer.num_wanted(), most);
+  consumer.request(most);
+  consumer.request(1);
+  EXPECT_EQ(writer.num_wanted(), most);
+  EXPECT_TRUE(write());
+  EXPECT_EQ(writer.num_wanted(), most - 1);
+}
+
+TEST_F(Writers, OnlyReleaseConsumersThatCancelled)
+{
+  for (auto const end : {0, 1, 2, 3}) {
+    auto handler    = recording_handler{};
+    auto num_wanted = 0;
+    auto cancelled  = std::optional<async_stream_writer>{};
+    cancelled.emplace(&handler.c, [&] { ++num_wanted; });
+    cancelled->open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {});
+    handler.request(2);
+    cancelled->write(arrays.make(), {});
+    handler.cancel();
+    handler.cancel();
+    handler.request(5);
+    EXPECT_EQ(num_wanted, 2);
+    EXPECT_TRUE(cancelled->is_over());
+    EXPECT_EQ(cancelled->num_wanted(), 0);
+    EXPECT_EQ(handler.calls, (strings{"schema i -", "task -"}));
+    if (end == 0) { cancelled->finish(); }
+    if (end == 1) { cancelled->fail(EIO, "boom", {}); }
+    if (end == 2) { EXPECT_FALSE(cancelled->write(arrays.make(), {})); }
+    cancelled.reset();
+    EXPECT_EQ(handler.calls, (strings{"schema i -", "task -", "release"}));
+  }
+}
+
+TEST_F(Writers, AreCancelledWithinCallbacks)
+{
+  consumer.on_schema = [this](ArrowSchema* /*schema*/) {
+    consumer.request(1);
+    consumer.cancel();
+    return 0;
+  };
+  EXPECT_TRUE(open());
+  EXPECT_TRUE(writer.is_over());
+  writer.finish();
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "release"}));
+
+  auto handler    = recording_handler{};
+  handler.on_task = [&](ArrowAsyncTask& task) {
+    (void)recording_handler::extract(task);
+    handler.cancel();
+    return 0;
+  };
+  auto other = async_stream_writer{&handler.c, {}};
+  other.open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {});
+  handler.request(2);
+  EXPECT_TRUE(other.write(arrays.make(), {}));
+  EXPECT_FALSE(other.write(arrays.make(), {}));
+  EXPECT_EQ(handler.calls, (strings{"schema i -", "task -", "release"}));
+}
+
+TEST_F(Writers, TellErrors)
+{
+  open();
+  writer.fail(ENOENT, "no such file", encoded("key", "which"));
+  writer.fail(EIO, "again", {});
+  writer.finish();
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "error 2 no such file which", "release"}));
+  EXPECT_TRUE(consumer.has_producer);
+}
+
+TEST_F(Writers, TellErrorsBeforeASchema)
+{
+  writer.fail(ENOENT, "no such file", {});
+  EXPECT_FALSE(open()) << "of a handler that was released";
+  EXPECT_EQ(consumer.calls, (strings{"error 2 no such file -", "release"}));
+  EXPECT_TRUE(consumer.has_producer);
+}
+
+TEST_F(Writers, ThatAreDroppedFail)
+{
+  open();
+  writer = async_stream_writer{};
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "error 125 the producer gave up -", "release"}));
+}
+
+TEST_F(Writers, AreMoved)
+{
+  open();
+  auto moved = std::move(writer);
+  consumer.request(1);
+  EXPECT_TRUE(moved.write(arrays.make(), {}));
+  moved.finish();
+  EXPECT_EQ(consumer.calls, (strings{"schema i -", "task -", "end", "release"}));
+}
+
+TEST_F(Writers, LiveAsLongAsTheirTasks)
+{
+  keep_tasks();
+  open();
+  consumer.request(2);
+  write();
+  write();
+  writer.finish();
+  writer = async_stream_writer{};
+  // As Arrow C++ does: on to the next one before the last is extracted.
+  consumer.request(1);
+  consumer.cancel();
+  EXPECT_EQ(recording_handler::extract(kept[0])->array.length, 0);
+  consumer.request(1);
+  EXPECT_EQ(recording_handler::extract(kept[1])->array.length, 1);
+}
+
+TEST_F(Writers, HaveTasksExtractedOnOtherThreads)
+{
+  keep_tasks();
+  open();
+  consumer.request(1);
+  write();
+  std::thread{[&] { EXPECT_FALSE(recording_handler::extract(kept[0]).is_released()); }}.join();
+}
+
+TEST_F(Writers, DropWhatTheyTellWithTheHandler)
+{
+  auto const token = std::make_shared<int>(0);
+  auto handler     = recording_handler{};
+  handler.on_task  = [this](ArrowAsyncTask& task) {
+    kept.push_back(task);
+    return 0;
+  };
+  auto other = async_stream_writer{&handler.c, [token] {}};
+  other.open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {});
+  handler.request(1);
+  other.write(arrays.make(), {});
+  EXPECT_EQ(token.use_count(), 2);
+  other.finish();
+  EXPECT_EQ(token.use_count(), 1);
+  handler.request(1);
+  (void)recording_handler::extract(kept[0]);
+}
+
+TEST_F(Writers, MayBeOwnedByWhatTheyTell)
+{
+  auto handler       = recording_handler{};
+  auto owned         = std::make_shared<async_stream_writer>();
+  auto* const inside = owned.get();
+  *owned             = async_stream_writer{&handler.c, [owned] {}};
+  owned.reset();
+  inside->open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {});
+  handler.request(1);
+  inside->write(arrays.make(), {});
+  inside->finish();
+  EXPECT_EQ(handler.calls.back(), "release");
+}
+
+TEST_F(Writers, RefuseHandlersWithoutACallback)
+{
+  EXPECT_THROW((async_stream_writer{nullptr, {}}), std::invalid_argument);
+  for (auto const missing : {0, 1, 2, 3}) {
+    auto handler = recording_handler{};
+    if (missing == 0) { handler.c.on_schema = nullptr; }
+    if (missing == 1) { handler.c.on_next_task = nullptr; }
+    if (missing == 2) { handler.c.on_error = nullptr; }
+    if (missing == 3) { handler.c.release = nullptr; }
+    EXPECT_THROW((async_stream_writer{&handler.c, {}}), std::invalid_argument);
+    EXPECT_TRUE(handler.calls.empty());
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
