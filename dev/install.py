@@ -7,6 +7,7 @@ As `pip install ".[extra,...]"` does, but what the build needs goes to the same 
 isolated builds unpack gigabytes of wheels once for the build and once more for its result.
 """
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -26,6 +27,8 @@ def install_build_requirements() -> None:
     install(*build_system["requires"])
     backend = import_module(build_system["build-backend"])
     install(*backend.get_requires_for_build_wheel())
+    if "CUDF_ARROW_BRIDGE_BUILD_TESTS=ON" in os.environ.get("CMAKE_ARGS", ""):
+        install("pyarrow>=19")  # the C++ tests are built against Arrow C++
 
 
 if __name__ == "__main__":

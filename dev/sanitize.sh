@@ -12,7 +12,7 @@ for sanitizers in address,undefined thread; do
   configure "$tree" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON \
     -DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON -DCUDF_ARROW_BRIDGE_SANITIZE="$sanitizers"
   cmake --build "$tree" --target \
-    cudf_arrow_bridge_tests cudf_arrow_bridge_sim_tests cudf_arrow_bridge_fuzz
+    cudf_arrow_bridge_tests cudf_arrow_bridge_sim_tests cudf_arrow_bridge_arrow_tests cudf_arrow_bridge_fuzz
   ctest --test-dir "$tree" -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tests=error --output-on-failure
 done
 

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `async_stream_reader` reads what Arrow C++ hands over.
+#include "peers/arrow_cpp/batches.hpp"
+#include "peers/arrow_cpp/trials.hpp"
+#include "peers/arrow_cpp/witness.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
+
+#include <arrow/c/bridge.h>
+#include <arrow/util/async_generator.h>
+#include <arrow/util/thread_pool.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+using batch_generator = arrow::AsyncGenerator<std::shared_ptr<arrow::RecordBatch>>;
+using arrow_batches   = std::vector<std::shared_ptr<arrow::RecordBatch>>;
+
+/// Makes batches on threads of a pool, or on whatever thread asks for them.
+batch_generator generate(arrow_batches batches,
+                         arrow::Status end,
+                         arrow::internal::Executor& pool,
+                         engine& random)
+{
+  auto const fails = !end.ok();
+  if (!fails && random() % 3 == 0) { return arrow::MakeVectorGenerator(std::move(batches)); }
+  auto all = arrow::MakeFunctionIterator(
+    [batches  = std::move(batches),
+     end      = std::move(end),
+     random   = engine{static_cast<unsigned>(random())},
+     position = std::size_t{0}]() mutable -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
+      dawdle(static_cast<unsigned>(random()));
+      // Not kept here: that the batches go is checked.
+      if (position < batches.size()) { return std::move(batches[position++]); }
+      if (!end.ok()) { return std::exchange(end, arrow::Status::OK()); }
+      return nullptr;
+    });
+  if (random() % 2 == 0) { return arrow::MakeBlockingGenerator(std::move(all)).ValueOrDie(); }
+  // A background generator drops the batches that it has ready when an error comes.
+  if (fails) {
+    auto blocking = arrow::MakeBlockingGenerator(std::move(all)).ValueOrDie();
+    return arrow::MakeTransferredGenerator(std::move(blocking), &pool);
+  }
+  return arrow::MakeBackgroundGenerator(std::move(all), &pool, 4, 2).ValueOrDie();
+}
+
+/// Arrow C++ as a producer, on a thread of its own, of random batches for one reader.
+class arrow_producer {
+ public:
+  arrow_producer(engine& random, std::size_t num_batches, arrow::Status const& end = {})
+    : plain{random_batches(random, num_batches)},
+      reader{std::array{1, 2, 5, 64}[random() % 4], {}},
+      pool_{arrow::internal::ThreadPool::Make(1 + below(random, 3)).ValueOrDie()}
+  {
+    auto made = arrow_batches{};
+    for (auto const& batch : plain) {
+      made.push_back(arrow_batch(batch));
+      made_.emplace_back(made.back());
+    }
+    begin(generate(std::move(made), end, *pool_, random));
+  }
+
+  explicit arrow_producer(arrow_batches batches)
+    : reader{5, {}}, pool_{arrow::internal::ThreadPool::Make(1).ValueOrDie()}
+  { begin(arrow::MakeVectorGenerator(std::move(batches))); }
+
+  arrow_producer(arrow_producer&&) = delete;
+
+  ~arrow_producer()
+  {
+    seen.wait_for_release();
+    thread_.join();
+    pool_->WaitForIdle();
+    generator_ = nullptr;
+    EXPECT_LE(seen.num_cancels(), 1);
+    for (auto const& batch : made_) { EXPECT_TRUE(batch.expired()); }
+  }
+
+  /// Waits for the next array and lets Arrow C++ read it. @return Null at the end
+  std::shared_ptr<arrow::RecordBatch> next()
+  {
+    reader.wait();
+    auto batch = reader.next();
+    if (!batch) { throw std::logic_error{"ready, but nothing there"}; }
+    if (batch->is_end()) { return nullptr; }
+    return arrow::ImportDeviceRecordBatch(batch->array.get(), arrow_schema()).ValueOrDie();
+  }
+
+  /// Reads arrays and compares them. @return Whether there were so many
+  bool read(std::size_t count)
+  {
+    for (std::size_t i = 0; i < count; ++i) {
+      auto const batch = next();
+      if (batch == nullptr) { return false; }
+      EXPECT_TRUE(batch->Equals(*arrow_batch(plain.at(i)))) << i;
+    }
+    return true;
+  }
+
+  std::vector<plain_batch> plain;
+  async_stream_reader reader;
+  witness seen{reader.take_handler()};
+
+ private:
+  void begin(batch_generator generator)
+  {
+    generator_ = std::move(generator);
+    thread_    = std::thread{[this] {
+      auto const ended = arrow::ExportAsyncRecordBatchReader(
+        arrow_schema(), generator_, arrow::DeviceAllocationType::kCPU, seen.handler());
+      ended.Wait();
+    }};
+  }
+
+  std::vector<std::weak_ptr<arrow::RecordBatch>> made_;
+  std::shared_ptr<arrow::internal::ThreadPool> pool_;
+  batch_generator
+    generator_;  ///< a background one waits for its thread when it goes, for ever on it
+  std::thread thread_;
+};
+
+std::size_t random_size(engine& random) { return random() % 3 == 0 ? 40 : random() % 6; }
+
+TEST(ArrowProducer, IsReadToTheEnd)
+{
+  run_trials([](engine& random) {
+    auto producer = arrow_producer{random, random_size(random)};
+    EXPECT_TRUE(producer.read(producer.plain.size()));
+    EXPECT_EQ(producer.next(), nullptr);
+    auto schema = copy_schema(producer.reader.schema()).to_arrow();
+    EXPECT_TRUE(arrow::ImportSchema(schema.get()).ValueOrDie()->Equals(*arrow_schema(), true));
+    EXPECT_EQ(producer.reader.device_type(), ARROW_DEVICE_CPU);
+    producer.seen.wait_for_release();
+    EXPECT_EQ(producer.seen.calls(), "s" + std::string(producer.plain.size(), 't') + "nr");
+    EXPECT_EQ(producer.seen.num_cancels(), 0);
+  });
+}
+
+TEST(ArrowProducer, IsCancelledInTheMiddle)
+{
+  auto num_reported = 0;
+  run_trials([&](engine& random) {
+    auto producer   = arrow_producer{random, random_size(random)};
+    auto const some = random() % (producer.plain.size() + 1);
+    EXPECT_TRUE(producer.read(some));
+    switch (random() % 3) {
+      case 0: producer.reader.cancel(); break;
+      case 1: producer.reader = async_stream_reader{}; break;
+      default: {
+        // Another thread does, whatever this one is doing.
+        auto other = std::thread{[&producer, drawn = static_cast<unsigned>(random())] {
+          dawdle(drawn);
+          producer.reader.cancel();
+        }};
+        while (producer.next() != nullptr) {}
+        other.join();
+      }
+    }
+    producer.seen.wait_for_release();
+    auto const calls = producer.seen.calls();
+    EXPECT_EQ(calls.find_first_not_of("sSt"), calls.size() - 2) << calls;
+    EXPECT_TRUE(calls.ends_with("nr") || calls.ends_with("xr")) << calls;
+    // Its habit, of which the reader says nothing: it was told to end.
+    num_reported += calls.ends_with("xr") ? 1 : 0;
+  });
+  EXPECT_GT(num_reported, 0);
+}
+
+TEST(ArrowProducer, IsCancelledBeforeItBegins)
+{
+  auto reader = async_stream_reader{1, {}};
+  auto seen   = witness{reader.take_handler()};
+  reader.cancel();
+  auto const ended =
+    arrow::ExportAsyncRecordBatchReader(arrow_schema(),
+                                        arrow::MakeVectorGenerator(arrow_batches{arrow_batch({})}),
+                                        arrow::DeviceAllocationType::kCPU,
+                                        seen.handler());
+  EXPECT_FALSE(ended.status().ok());
+  // It says so twice, once after its schema was refused.
+  EXPECT_EQ(seen.calls(), "Sxr");
+  EXPECT_EQ(seen.num_cancels(), 0);
+  EXPECT_TRUE(reader.next()->is_end());
+}
+
+/// The error that a stream ends with.
+std::optional<async_stream_error> error_of(arrow_producer& producer)
+{
+  try {
+    while (producer.next() != nullptr) {}
+  } catch (async_stream_error const& error) {
+    return error;
+  }
+  return {};
+}
+
+TEST(ArrowProducer, TellsOfAnErrorInTheMiddle)
+{
+  run_trials([](engine& random) {
+    auto producer =
+      arrow_producer{random, random_size(random), arrow::Status::IOError("the disk is gone")};
+    EXPECT_TRUE(producer.read(producer.plain.size()));
+    for (auto again = 0; again < 2; ++again) {
+      auto const error = error_of(producer);
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), EINVAL);
+      EXPECT_STREQ(error->what(), "the disk is gone");
+    }
+    EXPECT_EQ(producer.seen.num_cancels(), 0);
+  });
+}
+
+TEST(ArrowProducer, HandsOverATaskWithoutAnArray)
+{
+  auto watch     = watchdog{};
+  auto producer  = arrow_producer{{malformed_batch(), arrow_batch({})}};
+  auto const two = error_of(producer);
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->code(), EIO);
+}
+
+TEST(ArrowProducer, HasNoSchema)
+{
+  auto reader = async_stream_reader{1, {}};
+  auto seen   = witness{reader.take_handler()};
+  auto ended  = arrow::ExportAsyncRecordBatchReader(nullptr,
+                                                    arrow::MakeVectorGenerator(arrow_batches{}),
+                                                    arrow::DeviceAllocationType::kCPU,
+                                                    seen.handler());
+  EXPECT_FALSE(ended.status().ok());
+  EXPECT_EQ(seen.calls(), "xr");
+  EXPECT_THROW((void)reader.schema(), async_stream_error);
+  EXPECT_THROW((void)reader.next(), async_stream_error);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
