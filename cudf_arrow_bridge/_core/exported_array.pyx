@@ -39,7 +39,11 @@ cdef class ExportedArray:
 
     def share(self):
         """Make one more handle, which outlives `release` of this one."""
-        return ExportedArray.wrap(self.array, self.stream)
+        return self.on_stream(self.stream)
+
+    def on_stream(self, stream):
+        """Make one more handle, for consumers whose stream waits for the data already."""
+        return ExportedArray.wrap(self.array, stream)
 
     def device_array_capsule(self):
         """Make a new `ArrowDeviceArray` over this array, in a capsule."""
@@ -60,6 +64,10 @@ cdef class ExportedArray:
             handle.wait()
             array = move(handle.to_arrow())
         return array_to_capsule(array)
+
+    def is_ready(self) -> bool:
+        """Whether the data is there; does not wait for it."""
+        return self.array.is_ready()
 
     def to_host(self, stream):
         """Copy the array and its children to host memory, and wait for that."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
 from .._core.tensor import tensor_of
 from ..cuda.residency import DeviceType
-from ..cuda.streams import resolve_stream
+from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
+from .loans import Loan
 from .report import Report, report_column
 from .schemas import as_field, as_schema
 from .table_face import TableFace
@@ -188,6 +189,97 @@ class DeviceArray(TableFace, TensorProtocols):
         """
         array = self._array.device_array_capsule()
         return tensor_of(self.__arrow_c_schema__(), array, copy, self._array.stream)
+
+    async def ready(self) -> Self:
+        """Wait until the data is there, without blocking asyncio's event loop.
+
+        At once for CPU memory and for what is there already: then the event loop does not run in
+        between. A task that is cancelled meanwhile stops waiting; the array is not affected.
+
+        Returns
+        -------
+        DeviceArray
+            This array.
+
+        Raises
+        ------
+        RuntimeError
+            If the work that produces the data has failed.
+        ValueError
+            After `release`.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> import pandas as pd
+        >>> async def count_rows(frame):
+        ...     array = await cab.to_arrow_device(frame).ready()
+        ...     return array.num_rows
+        >>> asyncio.run(count_rows(cab.from_arrow_device(pd.DataFrame({"a": [1, 2, 3]}))))
+        3
+        """
+        if not self._array.is_ready():
+            # asyncio takes time to import.
+            from ..cuda.event_loops import fences_of_running_loop
+
+            loop = fences_of_running_loop()
+            await loop.wait(loop.fences.add_array(self._array))
+        return self
+
+    def borrow(self, *, stream: Any = None) -> Loan:
+        """Lend the array to code that works on a stream, for the time of a ``with`` statement.
+
+        On entry, the stream waits for the data. At the end, also of an exception, the stream that
+        the array was exported on waits for the work that this one has by then: what is enqueued
+        there afterwards may write to the memory. The host does not wait. Another stream that has
+        worked on what was lent is the borrower's to order before the end.
+
+        With ``async with``, the data is awaited on entry, and the work of the stream at the end.
+
+        Parameters
+        ----------
+        stream
+            The stream that the borrower works on, of the array's device, named as in
+            `to_arrow_device`.
+
+        Returns
+        -------
+        Loan
+            A context manager. Its value is another `DeviceArray` over the same buffers, whose
+            consumers may work on `stream` at once. It is released at the end.
+
+        Raises
+        ------
+        ValueError
+            On entry, after `release`.
+
+        Notes
+        -----
+        CUDA's array interface, DLPack and Arrow order the start of a loan, none its end; see
+        docs/ordering.md.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> array = cab.to_arrow_device(cab.from_arrow_device(pd.DataFrame({"a": [1, 2, 3]})))
+        >>> with array.borrow() as lent:
+        ...     int(np.asarray(lent["a"]).sum())
+        6
+        >>> lent.is_released
+        True
+        """
+        return Loan(self, resolve_stream(stream))
+
+    def _on_stream(self, stream: Stream) -> DeviceArray:
+        return DeviceArray(
+            self._array.on_stream(stream),
+            self._arrow_schema,
+            self._kind,
+            self._labels,
+            self._first_row,
+            self._exporter,
+        )
 
     def to_host(self, *, stream: Any = None) -> DeviceArray:
         """Bring the array to host memory.
