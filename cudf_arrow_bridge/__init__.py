@@ -10,12 +10,15 @@ from cudf_arrow_bridge.accessors import register_when_imported  # noqa: E402
 from cudf_arrow_bridge.arrow.buffers import BufferInfo  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array import DeviceArray  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream  # noqa: E402
+from cudf_arrow_bridge.arrow.fences import FenceResult, Fences  # noqa: E402
 from cudf_arrow_bridge.arrow.report import ColumnReport  # noqa: E402
+from cudf_arrow_bridge.async_.device_array_stream import AsyncDeviceArrayStream  # noqa: E402
 from cudf_arrow_bridge.cuda.residency import DeviceType, has_gpu  # noqa: E402
 from cudf_arrow_bridge.from_arrow import (  # noqa: E402
     from_arrow_device,
     from_arrow_device_stream,
 )
+from cudf_arrow_bridge.from_arrow_async import from_arrow_device_async  # noqa: E402
 from cudf_arrow_bridge.installed_protocol import (  # noqa: E402
     install_protocol,
     uninstall_protocol,
@@ -25,23 +28,29 @@ from cudf_arrow_bridge.tensors import (  # noqa: E402
     from_dlpack,
 )
 from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream  # noqa: E402
+from cudf_arrow_bridge.to_arrow_async import to_arrow_device_async  # noqa: E402
 
 __version__ = _build_info.VERSION
 
 __all__ = [
+    "AsyncDeviceArrayStream",
     "BufferInfo",
     "ColumnReport",
     "DeviceArray",
     "DeviceArrayStream",
     "DeviceType",
+    "FenceResult",
+    "Fences",
     "__version__",
     "from_arrow_device",
+    "from_arrow_device_async",
     "from_arrow_device_stream",
     "from_cuda_array_interface",
     "from_dlpack",
     "has_gpu",
     "install_protocol",
     "to_arrow_device",
+    "to_arrow_device_async",
     "to_arrow_device_stream",
     "uninstall_protocol",
 ]

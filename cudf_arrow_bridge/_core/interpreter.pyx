@@ -59,7 +59,8 @@ cdef void drop_share(shared_ptr[const void]& owner) noexcept:
 
 def _shut_down():
     with nogil:
-        # Now, while the releases of producers written in Python can still take the GIL.
+        # Now, while sources, consumers and producers written in Python can still take the GIL.
+        core.stop_async()
         core.drain_releases()
         interpreter_gate.close()
 

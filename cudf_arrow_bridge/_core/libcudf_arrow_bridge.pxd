@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of the C++ core, all in one place; each call goes through one error translator."""
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from cuda.bindings.cyruntime cimport cudaError_t, cudaEvent_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool
+from libcpp.functional cimport function
 from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.optional cimport optional
 from libcpp.pair cimport pair
@@ -43,6 +45,9 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
     cdef struct ArrowDeviceArrayStream:
         void (*release)(ArrowDeviceArrayStream*) noexcept
 
+    cdef struct ArrowAsyncDeviceStreamHandler:
+        pass
+
     const int64_t ARROW_FLAG_NULLABLE
     const int32_t ARROW_DEVICE_CPU
 
@@ -53,6 +58,8 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
         void move_to(ArrowSchema*) noexcept
 
     cdef cppclass unique_device_array:
+        unique_device_array() noexcept
+        unique_device_array(ArrowDeviceArray*) noexcept
         ArrowDeviceArray* get() noexcept
         void move_to(ArrowDeviceArray*) noexcept
         bool is_released() noexcept
@@ -140,6 +147,44 @@ cdef extern from "cudf_arrow_bridge/ordering.hpp" namespace "cudf_arrow_bridge" 
     ) except +libcudf_exception_handler
 
 
+cdef extern from "<chrono>" namespace "std::chrono" nogil:
+    cdef cppclass nanoseconds:
+        nanoseconds(int64_t) noexcept
+
+
+cdef extern from "cudf_arrow_bridge/fences.hpp" namespace "cudf_arrow_bridge" nogil:
+    ctypedef uint64_t fence_id
+
+    cdef enum class fence_state(int8_t):
+        reached
+        cancelled
+        failed
+
+    cdef cppclass fence_result:
+        fence_id fence
+        fence_state state
+        cudaError_t error
+
+    cdef cppclass fence_set:
+        fence_set() noexcept
+
+        @staticmethod
+        fence_set make() except +libcudf_exception_handler
+        int fileno() noexcept
+        fence_id add(stream_ref) except +libcudf_exception_handler
+        fence_id add(
+            cudaEvent_t, int, uint64_t, shared_ptr[const void]
+        ) except +libcudf_exception_handler
+        fence_id add() except +libcudf_exception_handler
+        void complete(fence_id) noexcept
+        bool cancel(fence_id) noexcept
+        size_t num_pending() noexcept
+        vector[fence_result] poll(optional[nanoseconds]) except +libcudf_exception_handler
+        void wake() noexcept
+
+    string error_text(cudaError_t) except +libcudf_exception_handler
+
+
 cdef extern from "cudf_arrow_bridge/copies.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef enum class copy_policy(int8_t):
         as_needed
@@ -177,6 +222,8 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         unique_device_array to_arrow() except +libcudf_exception_handler
         device_array to_host(stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
+        bool is_ready() except +libcudf_exception_handler
+        fence_id add_fence(fence_set&) except +libcudf_exception_handler
         bool is_released() noexcept
         void reset() noexcept
         memory_location location() except +libcudf_exception_handler
@@ -188,6 +235,12 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         bool has_dictionary() except +libcudf_exception_handler
         device_array dictionary() except +libcudf_exception_handler
         vector[buffer_info] buffers() except +libcudf_exception_handler
+
+    cdef cppclass device_loan:
+        device_loan(
+            const device_array&, stream_ref, stream_ref
+        ) except +libcudf_exception_handler
+        fence_id add_fence(fence_set&) except +libcudf_exception_handler
 
     device_array to_arrow_device(
         const export_input&,
@@ -295,6 +348,35 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         stream_ref,
         device_async_resource_ref,
     ) except +libcudf_exception_handler
+
+
+cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass async_stream_reader:
+        async_stream_reader(int64_t, function[void()]) except +libcudf_exception_handler
+        ArrowAsyncDeviceStreamHandler* take_handler() except +libcudf_exception_handler
+        void abandon() noexcept
+        const ArrowSchema& schema() except +libcudf_exception_handler
+        bool is_ready() noexcept
+        void cancel() noexcept
+
+    cdef cppclass async_stream_writer:
+        async_stream_writer(
+            ArrowAsyncDeviceStreamHandler*, function[void()]
+        ) except +libcudf_exception_handler
+        bool open(unique_schema, int32_t, string) except +libcudf_exception_handler
+        int64_t num_wanted() noexcept
+        bool is_over() noexcept
+        bool write(unique_device_array, const string&) except +libcudf_exception_handler
+        void finish() noexcept
+        void fail(int, const string&, const string&) noexcept
+
+    void to_arrow_async(
+        device_array_stream, ArrowAsyncDeviceStreamHandler*
+    ) except +libcudf_exception_handler
+    void to_arrow_async(
+        array_stream_reader, ArrowAsyncDeviceStreamHandler*
+    ) except +libcudf_exception_handler
+    void stop_async() noexcept
 
 
 cdef extern from *:

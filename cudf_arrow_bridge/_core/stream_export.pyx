@@ -3,7 +3,7 @@
 
 import errno
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libcpp cimport bool
 from libcpp.memory cimport make_shared, shared_ptr, unique_ptr
 from libcpp.string cimport string
@@ -12,10 +12,12 @@ from pylibcudf.exception_handler cimport libcudf_exception_handler
 
 from cudf_arrow_bridge._core.capsules cimport device_stream_to_capsule, stream_to_capsule
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    ArrowAsyncDeviceStreamHandler,
     batch_source,
     device_array_stream,
     shared_schema,
     stream_batch,
+    to_arrow_async,
     unique_array_stream,
     unique_device_array_stream,
 )
@@ -87,7 +89,7 @@ cdef class BatchIterator:
     cdef StreamState state
 
 
-def _code_of(error) -> int:
+def code_of(error) -> int:
     """Return the errno code of an exception, for consumers in C."""
     if isinstance(error, OSError) and type(error.errno) is int and 0 < error.errno < 4096:
         return error.errno
@@ -102,7 +104,7 @@ def _code_of(error) -> int:
     return errno.EIO
 
 
-def _describe(error) -> bytes:
+def describe(error) -> bytes:
     try:
         return f"{type(error).__name__}: {error}".encode(errors="replace")
     except Exception:
@@ -123,8 +125,8 @@ cdef int pull_with_gil(
         # No exception, KeyboardInterrupt included, can pass through C.
         iterator.state.error = error
         iterator.sources = None
-        message = _describe(error)
-        return _code_of(error)
+        message = describe(error)
+        return code_of(error)
 
 
 cdef int pull(
@@ -321,6 +323,21 @@ cdef class ExportedStream:
         finally:
             self.end()
         return stream_to_capsule(stream, self.state)
+
+    def drive(self, uintptr_t handler) -> None:
+        """Have threads of the library hand the remaining batches to an asynchronous consumer.
+
+        Parameters
+        ----------
+        handler
+            The address of its ``ArrowAsyncDeviceStreamHandler``, which will be released.
+        """
+        self.begin()
+        try:
+            with nogil:
+                to_arrow_async(move(self.stream), <ArrowAsyncDeviceStreamHandler*>handler)
+        finally:
+            self.end()
 
     def release(self) -> None:
         """Drop the source, and a first batch that was pulled ahead; consumers keep what they have.

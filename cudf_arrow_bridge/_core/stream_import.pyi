@@ -2,6 +2,8 @@
 from .schema import Schema
 from .stream_export import StreamState
 
+def exception_of(code: int, message: str) -> Exception: ...
+
 class StreamReader:
     state: StreamState | None
     def __init__(self, capsule: object) -> None: ...

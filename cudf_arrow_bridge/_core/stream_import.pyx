@@ -24,7 +24,7 @@ from cudf_arrow_bridge._core.schema cimport Schema
 ctypedef const void const_void
 
 
-def _exception_of(int code, message) -> Exception:
+def exception_of(int code, message) -> Exception:
     """Return the Python exception for a producer's errno code."""
     if code == errno.EINVAL:
         return ValueError(message)
@@ -79,7 +79,7 @@ cdef class StreamReader:
             return failure
         if self.state is not None and self.state.error is not None:
             return self.state.error
-        return _exception_of(self.reader.get().error_code(), str(failure))
+        return exception_of(self.reader.get().error_code(), str(failure))
 
     def release(self) -> None:
         """Release the stream now."""

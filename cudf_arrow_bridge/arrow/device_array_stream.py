@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .._core.capsules import check_keywords
 from .._core.schema import Schema, as_capsule, marks_table
-from .._core.stream_export import ExportedStream
+from .._core.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType, has_gpu
 from . import display
 from .device_array import DeviceArray, Exporter
@@ -157,6 +157,25 @@ class DeviceArrayStream:
         except BaseException:
             stream.unclaim()
             raise
+
+    def _drive(self, handler: int) -> StreamState:
+        """Have threads of the library make a pass, and hand its batches to a consumer in C.
+
+        Unlike an export in a capsule, this makes no batch here.
+
+        Parameters
+        ----------
+        handler
+            The address of its ``ArrowAsyncDeviceStreamHandler``, which will be released.
+
+        Returns
+        -------
+        StreamState
+            The state of the pass.
+        """
+        stream = self._claim()
+        stream.drive(handler)
+        return stream.state
 
     def _claim(self, is_requested: bool = False) -> ExportedStream:
         """Return a pass that nobody else has and that is at its start."""

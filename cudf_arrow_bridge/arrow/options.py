@@ -19,6 +19,7 @@ __all__ = [
     "check_kind",
     "check_max_rows",
     "check_option",
+    "check_prefetch",
     "export_arguments",
 ]
 
@@ -56,7 +57,17 @@ def check_kind(kind: Kind | None) -> Kind | None:
 
 
 def check_max_rows(max_rows: Any) -> int | None:
-    """Return what a caller gave as ``max_rows=``, as an int, if that is possible.
+    """Return what a caller gave as ``max_rows=``, as an int, if that is possible."""
+    return None if max_rows is None else _positive("max_rows", max_rows, "an integer or None")
+
+
+def check_prefetch(prefetch: Any) -> int:
+    """Return what a caller gave as ``prefetch=``, as an int, if that is possible."""
+    return _positive("prefetch", prefetch, "an integer")
+
+
+def _positive(name: str, value: Any, expected: str) -> int:
+    """Return an argument as an int.
 
     Raises
     ------
@@ -65,16 +76,14 @@ def check_max_rows(max_rows: Any) -> int | None:
     ValueError
         If it is less than 1.
     """
-    if max_rows is None:
-        return None
     try:
-        number = None if isinstance(max_rows, bool) else operator.index(max_rows)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
     if number is None:
-        raise TypeError(f"{shown('max_rows', max_rows)} found, an integer or None expected")
+        raise TypeError(f"{shown(name, value)} found, {expected} expected")
     if number < 1:
-        raise ValueError(f"max_rows={number} found, at least 1 expected")
+        raise ValueError(f"{name}={number} found, at least 1 expected")
     return number
 
 

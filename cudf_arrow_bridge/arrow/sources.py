@@ -80,6 +80,7 @@ def open_array(obj: Any) -> SourceArray:
 @lru_cache
 def _are_tables(cls: type) -> bool:
     """Say whether objects of a class are known to be tables."""
-    cudf = sys.modules.get("cudf")
-    known = (plc.Table, pa.RecordBatch) + (() if cudf is None else (cudf.DataFrame,))
+    # None also while another thread is just importing cuDF.
+    frame = getattr(sys.modules.get("cudf"), "DataFrame", None)
+    known = (plc.Table, pa.RecordBatch) + (() if frame is None else (frame,))
     return issubclass(cls, known)

@@ -102,7 +102,10 @@ def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema
 def is_cudf(obj: Any) -> bool:
     """Say whether this is a frame, series or index of cuDF, without importing cuDF."""
     cudf = sys.modules.get("cudf")
-    return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+    try:
+        return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+    except AttributeError:
+        return False  # another thread is just importing cuDF, so there is none yet
 
 
 def _unwrapped(proxy: Any) -> Any:

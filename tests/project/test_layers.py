@@ -19,6 +19,8 @@ LAYERS = (
     ("__init__",),
     ("installed_protocol",),
     ("accessors",),
+    ("from_arrow_async", "to_arrow_async"),
+    ("async_",),
     ("from_arrow", "tensors", "to_arrow"),
     ("export", "import_"),
     ("frames",),

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feeding an asynchronous consumer in C from an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import cast
+
+from .._core.async_ import AsyncWriter
+from .._core.stream_export import code_of, describe
+from ..arrow.device_array import DeviceArray
+from ..cuda.event_loops import fences_of_running_loop
+
+__all__ = ["feed"]
+
+#: Tasks that nobody else holds; the loop itself holds them weakly.
+_tasks: set[asyncio.Task[None]] = set()
+
+
+def feed(batches: AsyncIterator[DeviceArray], handler: int) -> None:
+    """Hand batches to a handler as far as its consumer requests them.
+
+    Parameters
+    ----------
+    batches
+        Read in a task of the running loop, and closed in the end.
+    handler
+        The address of an ``ArrowAsyncDeviceStreamHandler``, which will be released.
+    """
+    consumer = _Consumer(handler)
+    task = asyncio.get_running_loop().create_task(_feed(batches, consumer))
+    watch = asyncio.get_running_loop().create_task(consumer.watch(task))
+    for each in (task, watch):
+        _tasks.add(each)
+        each.add_done_callback(_tasks.discard)
+
+
+class _Consumer:
+    """What a consumer asks for, as the tasks of one loop see it."""
+
+    def __init__(self, handler: int) -> None:
+        self._fences = fences_of_running_loop()
+        self.writer = AsyncWriter(handler, self._fences.fences)
+        self.asked = asyncio.Event()
+        #: Whether the task that feeds is about to end by itself, and only closes its source.
+        self.is_left = False
+
+    async def watch(self, feeding: asyncio.Task[None]) -> None:
+        """Notice what the consumer asks for; when it cancels, cancel the task that feeds it."""
+        feeding.add_done_callback(lambda _: self.writer.ring())
+        while not feeding.done():
+            fence = self.writer.arm()
+            if self.writer.is_over:
+                if not self.is_left:
+                    feeding.cancel()
+                return
+            self.asked.set()
+            await self._fences.wait(fence)
+
+    async def wants_more(self) -> bool:
+        """Wait until the consumer asks for a batch; False if it asks for none any more."""
+        while not self.writer.num_wanted:
+            if self.writer.is_over:
+                return False
+            self.asked.clear()
+            await self.asked.wait()
+        return True
+
+
+async def _feed(batches: AsyncIterator[DeviceArray], consumer: _Consumer) -> None:
+    writer = consumer.writer
+    try:
+        is_open = False
+        async for batch in batches:
+            schema, array = batch.__arrow_c_device_array__()
+            if not is_open:
+                is_open = writer.open(schema, batch.device_type)
+            del batch
+            if not await consumer.wants_more() or not writer.write(array):
+                return
+            if not await consumer.wants_more():
+                return
+        if is_open:
+            writer.finish()
+        else:
+            writer.fail(errno.EINVAL, b"no batch found, at least one expected for the schema")
+    except asyncio.CancelledError:
+        writer.fail(errno.ECANCELED, b"the task that reads the source was cancelled")
+        raise
+    except BaseException as error:
+        # The consumer is told; whoever began the export is gone.
+        writer.fail(code_of(error), describe(error))
+        if not isinstance(error, Exception):
+            raise
+    finally:
+        consumer.is_left = True
+        writer.finish()
+        await cast(AsyncGenerator[DeviceArray, None], batches).aclose()

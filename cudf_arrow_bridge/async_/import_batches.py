@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of arrays that are awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from ..arrow.options import Kind
+from ..arrow.source_streams import SourceStream
+from ..cuda.event_loops import fences_of_running_loop
+from ..import_.importer import Importer
+from ..import_.selection import select_of_stream
+from ..import_.streams import import_batches
+from .arrays import Arrays
+
+__all__ = ["import_awaited"]
+
+#: Numbers of producers.
+_lanes = itertools.count()
+#: Seconds after which other tasks get their turn, where all batches are there already.
+_TURN = 0.002
+
+
+async def import_awaited(
+    open_arrays: Callable[[], Awaitable[Arrays]],
+    kind: Kind | None,
+    columns: Sequence[str] | None,
+    importer: Importer,
+) -> AsyncGenerator[Any, None]:
+    """Import each array when it is there; see `from_arrow_device_async`.
+
+    Parameters
+    ----------
+    open_arrays
+        Called when the first frame is asked for.
+    kind, columns
+        See `from_arrow_device_async`.
+    importer
+        Makes the results.
+    """
+    loop = asyncio.get_running_loop()
+    waiting: deque[object] = deque()
+    frames: Iterator[Any] = iter(())
+    fences, lane = fences_of_running_loop(), next(_lanes)
+    arrays = await open_arrays()
+    try:
+        is_first = True
+        suspended = loop.time()
+        while (capsule := await arrays.next()) is not None:
+            if is_first:
+                is_first = False
+                stream = SourceStream(arrays.schema, iter(waiting.popleft, None), arrays.labels)
+                frames = _frames_of(stream, kind, columns, importer)
+            if fence := fences.fences.add_capsule(capsule, lane):
+                # Else an import that has to look at values would block the loop.
+                await fences.wait(fence)
+            waiting.append(capsule)
+            # A suspended generator must not keep memory alive that the caller has dropped.
+            del capsule
+            yield next(frames)
+            if loop.time() - suspended > _TURN:
+                await asyncio.sleep(0)
+                suspended = loop.time()
+    finally:
+        del frames
+        await arrays.close()
+
+
+def _frames_of(
+    stream: SourceStream, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
+) -> Iterator[Any]:
+    kind = stream.kind(kind)
+    if columns is not None:
+        stream = select_of_stream(stream, columns, kind, importer.makes_frames)
+    return import_batches(stream, kind, importer)

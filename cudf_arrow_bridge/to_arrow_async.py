@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuDF data as an asynchronous stream of Arrow device arrays: `to_arrow_device_async`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from .async_.device_array_stream import AsyncDeviceArrayStream
+from .export.stream_sources import open_source
+from .to_arrow import to_arrow_device, to_arrow_device_stream
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from .arrow.device_array import DeviceArray
+    from .cuda.residency import DeviceType
+
+__all__ = ["to_arrow_device_async"]
+
+
+def to_arrow_device_async(
+    source: Any,
+    *,
+    max_rows: int | None = None,
+    requested_schema: Any = None,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,
+    stream: Any = None,
+    mr: Any = None,
+    preserve_index: bool | None = None,
+    compact: bool = False,
+    copy: bool | None = None,
+    device_type: Literal["cuda"] | DeviceType | None = None,
+) -> AsyncDeviceArrayStream:
+    """Export cuDF data in batches, for event loops and for Arrow's asynchronous C interface.
+
+    Parameters
+    ----------
+    source
+        What `to_arrow_device_stream` takes, of which batches are made on other threads; or anything
+        with ``__aiter__`` that gives what `to_arrow_device` takes, such as an async generator of
+        frames, or datafusion's DataFrame. Its objects are exported on the thread of the loop.
+    max_rows, requested_schema, columns, filter, stream, mr, preserve_index, compact, copy, \
+device_type : optional
+        See `to_arrow_device_stream`.
+
+    Returns
+    -------
+    AsyncDeviceArrayStream
+        For ``async for``, `from_arrow_device_async`, and, by its `export_to`, consumers in C.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError, FileNotFoundError
+        See `to_arrow_device_stream`.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> import pyarrow as pa
+    >>> frame = cab.from_arrow_device(pa.table({"a": range(5)}))
+    >>> async def sizes():
+    ...     return [len(batch) async for batch in cab.to_arrow_device_async(frame, max_rows=2)]
+    >>> asyncio.run(sizes())
+    [2, 2, 1]
+    """
+    # Importing asyncio takes a while, which other callers are spared.
+    from .async_.batches import IteratedBatches, ThreadedBatches
+
+    arguments: dict[str, Any] = {
+        "requested_schema": requested_schema,
+        "stream": stream,
+        "mr": mr,
+        "preserve_index": preserve_index,
+        "compact": compact,
+        "copy": copy,
+        "device_type": device_type,
+    }
+    if not hasattr(source, "__aiter__"):
+        arguments |= {"max_rows": max_rows, "columns": columns, "filter": filter}
+        return AsyncDeviceArrayStream(ThreadedBatches(to_arrow_device_stream(source, **arguments)))
+    open_source(source, columns, filter)
+    # Checks the arguments now, of which the first object would tell late.
+    to_arrow_device_stream([], max_rows=max_rows, **arguments)
+    export = partial(_batches_of, max_rows, arguments)
+    return AsyncDeviceArrayStream(IteratedBatches(source, export))
+
+
+def _batches_of(max_rows: int | None, arguments: dict[str, Any], obj: Any) -> Iterable[DeviceArray]:
+    if max_rows is None:
+        return (to_arrow_device(obj, **arguments),)
+    return to_arrow_device_stream([obj], max_rows=max_rows, **arguments)
