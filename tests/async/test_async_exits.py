@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interpreters, forked children and loops that end in the middle of streams: no word, no hang."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+#: Streams of every kind of source, and a first frame of each.
+PREPARE = """
+import asyncio, gc, os, sys, threading, time
+sys.path.insert(0, {tests!r})
+import pyarrow as pa
+import cudf_arrow_bridge as bridge
+from testing.peers.handlers import Handler
+from testing.peers.producers import Producer
+
+BATCH = pa.record_batch({{"a": [1, 2, 3]}})
+
+def plain():
+    while True:
+        yield BATCH
+
+def slow():
+    while True:
+        yield BATCH
+        time.sleep(0.1)
+
+async def awaited():
+    while True:
+        yield BATCH
+        await asyncio.sleep(0)
+
+async def pending():
+    yield BATCH
+    await asyncio.Event().wait()
+
+def in_c(p):
+    p.on_schema(BATCH.schema)
+    while p.wait_for_request():
+        p.on_next_task(BATCH)
+    p.end()
+    p.release()
+
+def sources():
+    return [plain(), slow(), awaited(), pending()]
+
+def begin():
+    return [bridge.from_arrow_device_async(each) for each in (*sources(), Producer(in_c))]
+
+async def first_of(streams):
+    for each in streams:
+        assert len(await anext(each)) == 3
+"""
+
+ENDS = {
+    "main returns": """
+        async def main():
+            await first_of(begin())
+        asyncio.run(main())
+    """,
+    "main returns, the streams stay": """
+        streams = []
+        async def main():
+            streams.extend(begin())
+            await first_of(streams)
+        asyncio.run(main())
+    """,
+    "sys.exit": """
+        async def main():
+            streams = begin()
+            await first_of(streams)
+            sys.exit(0)
+        asyncio.run(main())
+    """,
+    "a thread's loop is still running": """
+        begun = threading.Event()
+        async def main():
+            streams = begin()
+            await first_of(streams)
+            begun.set()
+            while True:
+                await first_of([streams[0], streams[2], streams[4]])
+        threading.Thread(target=asyncio.run, args=(main(),), daemon=True).start()
+        assert begun.wait(30)
+    """,
+    "the loop is closed, the streams before it": """
+        loop = asyncio.new_event_loop()
+        streams = begin()
+        loop.run_until_complete(first_of(streams))
+        for each in streams:
+            loop.run_until_complete(each.aclose())
+        loop.close()
+        del streams
+        gc.collect()
+    """,
+    "the loop is closed, threads' streams are not": """
+        loop = asyncio.new_event_loop()
+        streams = [bridge.from_arrow_device_async(each) for each in (plain(), slow())]
+        streams.append(bridge.from_arrow_device_async(Producer(in_c)))
+        loop.run_until_complete(first_of(streams))
+        loop.close()
+        del streams, loop
+        gc.collect()
+    """,
+    "consumers in C are left alone": """
+        handlers = [Handler(2) for _ in sources()]
+        async def main():
+            for source, handler in zip(sources(), handlers):
+                bridge.to_arrow_device_async(source).export_to(handler.address)
+            while not all(handler.num_tasks for handler in handlers):
+                await asyncio.sleep(0.001)
+        asyncio.run(main())
+    """,
+}
+
+#: What a forked child does with what it has of the streams.
+CHILDREN = {
+    "leaves them": "os._exit(0)",
+    "drops them": "del streams; gc.collect(); os._exit(0)",
+}
+FORK = """
+    async def main():
+        streams = begin()
+        await first_of(streams)
+        child = os.fork()
+        if child == 0:
+            CHILD
+        for _ in range(10):
+            await first_of([streams[0], streams[2], streams[4]])
+        for each in streams:
+            await each.aclose()
+        for _ in range(1000):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            await asyncio.sleep(0.01)
+        assert (done, status) == (child, 0)
+    asyncio.run(main())
+"""
+
+
+def run(code):
+    code = PREPARE.format(tests=str(TESTS)) + textwrap.dedent(code)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_an_end_in_the_middle_is_quiet(end):
+    run(end)
+
+
+@pytest.mark.parametrize("child", CHILDREN.values(), ids=CHILDREN)
+def test_a_fork_in_the_middle_leaves_the_parents_streams_as_they_are(child):
+    run(FORK.replace("CHILD", child))

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sedonadb's asynchronous streams: its threads, its back-pressure, its errors and cancels."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import random
+from contextlib import aclosing, suppress
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing import foreign
+from testing.host import to_arrow
+from testing.peers.handlers import Handler
+from testing.peers.sedona import Query, sedonadb
+
+RANGE = "SELECT value AS x, 'n' || value AS s FROM range({})"
+QUERIES = {
+    "numbers": """SELECT value AS x, CAST(value AS INT) AS i, value / 3e0 AS d, value % 7 = 0 AS b,
+        CAST(value AS DECIMAL(20, 2)) AS c FROM range(1000) ORDER BY value""",
+    "strings": "SELECT 'größer ' || repeat('x', value % 9) AS s FROM range(1000) ORDER BY value",
+    "nulls": """SELECT nullif(value % 3, 0) AS n, CASE WHEN value % 2 = 0 THEN 's' || value END AS s
+        FROM range(1000) ORDER BY value""",
+    "times": """SELECT DATE '2020-01-01' + CAST(value AS INT) AS d, to_timestamp(value) AS t
+        FROM range(1000) ORDER BY value""",
+    "nested": """SELECT make_array(value, NULL, value + 1) AS l,
+        named_struct('a', value, 'b', make_array('x', NULL)) AS q FROM range(100) ORDER BY value""",
+    "geometry": """SELECT value AS x, ST_Point(value, value + 1) AS g,
+        ST_Buffer(ST_Point(1, 2), value) AS b FROM range(100) ORDER BY value""",
+    "dictionary": "SELECT arrow_cast('a', 'Dictionary(Int32, Utf8)') AS d FROM range(10)",
+    "no rows": "SELECT value AS x, 's' AS s FROM range(10) WHERE value > 10 ORDER BY value",
+    "many batches": RANGE.format(200_000) + " ORDER BY value",
+}
+
+
+@pytest.fixture(scope="module")
+def context():
+    return sedonadb.connect()
+
+
+@pytest.fixture(params=QUERIES.values(), ids=QUERIES)
+def answer(request, context):
+    return context.sql(request.param)
+
+
+async def taken(produce, limit=None, **options):
+    """All batches as pylibcudf tables, or the first few."""
+    found = []
+    async with aclosing(bridge.from_arrow_device_async(produce, to="pylibcudf", **options)) as all_:
+        async for table in all_:
+            found.append(table)
+            if len(found) == limit:
+                break
+    return found
+
+
+def run(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, 30))
+
+
+def assert_same_rows(tables, expected):
+    """Compare, read by layout, with a table of pyarrow as it is to arrive."""
+    begin = 0
+    for table in tables:
+        part = expected.slice(begin, table.num_rows()).combine_chunks()
+        begin += table.num_rows()
+        for column, given in zip(table.columns(), part.columns, strict=True):
+            array = foreign.landed(given.combine_chunks().cast(plain(given.type)))
+            found = to_arrow(column, array.type)
+            found.validate(full=True)
+            assert found.to_pylist() == array.to_pylist()
+    assert begin == expected.num_rows
+
+
+def plain(type_):
+    return pa.string() if type_ == pa.string_view() else type_
+
+
+def test_the_stand_in_consumer_gets_what_sedonadb_gives_synchronously(answer):
+    handler = Handler()
+    with Query(answer) as query:
+        assert query.num_partitions == 1
+        query.produce(handler.address)
+    expected = pa.table(answer)
+    assert handler.wait().table.equals(expected)
+    assert handler.names == [
+        *("on_schema", *["on_next_task"] * len(handler.batches), "on_end", "release")
+    ]
+
+
+@pytest.mark.parametrize("prefetch", [1, 4])
+def test_batches_are_those_of_the_synchronous_stream(answer, prefetch):
+    expected = pa.table(answer)
+    with Query(answer) as query:
+        tables = run(taken(query.produce, prefetch=prefetch))
+    assert_same_rows(tables, expected)
+
+
+def test_frames_are_made_of_them(context):
+    answer = context.sql(QUERIES["many batches"])
+
+    async def lengths():
+        stream = bridge.from_arrow_device_async(Query(answer).produce)
+        return [(len(frame), list(frame.columns)) async for frame in stream]
+
+    found = run(lengths())
+    assert len(found) > 10
+    assert sum(rows for rows, _ in found) == 200_000
+    assert all(names == ["x", "s"] for _, names in found)
+
+
+def test_partitions_are_streams_that_run_beside_each_other(context):
+    answer = context.sql(RANGE.format(100_000))
+
+    async def together(query):
+        return await asyncio.gather(
+            *(
+                taken(lambda handler, i=i: query.produce(handler, i), prefetch=2)
+                for i in range(query.num_partitions)
+            )
+        )
+
+    with Query(answer) as query:
+        assert query.num_partitions > 1
+        parts = run(together(query))
+    rows = [to_arrow(table.columns()[0], pa.int64()) for part in parts for table in part]
+    assert sorted(pa.chunked_array(rows).to_pylist()) == list(range(100_000))
+
+
+def test_cancelled_in_the_middle_nothing_is_left(context):
+    answer = context.sql(RANGE.format(10_000_000))
+    rng = random.Random(15)
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    for _ in range(50):
+        limit = rng.randrange(1, 12)
+        with Query(answer) as query:
+            tables = run(taken(query.produce, limit, prefetch=rng.choice([1, 2, 5])))
+        assert len(tables) == limit
+        assert [table.num_rows() for table in tables] == [8192] * limit
+    del tables
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
+
+
+def test_cancelled_before_the_first_batch(context):
+    answer = context.sql(RANGE.format(10_000_000))
+
+    async def main():
+        for started in [False, True] * 10:
+            stream = bridge.from_arrow_device_async(Query(answer).produce)
+            if started:
+                waiting = asyncio.ensure_future(anext(stream))
+                await asyncio.sleep(0)
+                waiting.cancel()
+                # Unless it was there already.
+                with suppress(asyncio.CancelledError):
+                    await waiting
+            await stream.aclose()
+
+    run(main())
+
+
+@pytest.mark.parametrize("position", [0, 50_000])
+def test_an_error_in_the_middle_of_a_query_arrives(context, position):
+    """Of a division by zero: sedonadb gives code 1 and the text of datafusion."""
+    answer = context.sql(f"SELECT 1 / (value - {position}) AS d FROM range(100000)")
+    found = []
+
+    async def main(query, partition):
+        async for table in bridge.from_arrow_device_async(
+            lambda handler: query.produce(handler, partition), to="pylibcudf"
+        ):
+            found.append(table.num_rows())
+
+    errors = []
+    with Query(answer) as query:
+        for partition in range(query.num_partitions):
+            try:
+                run(main(query, partition))
+            except OSError as error:
+                errors.append(error)
+    (error,) = errors
+    assert error.errno == errno.EPERM
+    assert "Divide by zero" in str(error)
+    assert sum(found) < 100_000
+
+
+def test_a_producer_that_dies_is_an_error(context):
+    """sedonadb's thread panics when a partition is executed again, which its guard reports."""
+    query = Query(context.sql(RANGE.format(100_000)))
+    assert run(taken(query.produce, 1))
+    with pytest.raises(OSError, match="dropped") as caught:
+        run(taken(query.produce))
+    assert caught.value.errno == errno.ECANCELED
+
+
+def test_a_query_that_cannot_start_gives_its_own_exception(context):
+    query = Query(context.sql(RANGE.format(10)))
+
+    async def main():
+        stream = bridge.from_arrow_device_async(lambda handler: query.produce(handler, "one"))
+        with pytest.raises(RuntimeError, match="execute args"):
+            await anext(stream)
+        await stream.aclose()
+
+    run(main())
+
+
+def test_a_refusal_ends_the_stream(context):
+    """The stand-in consumer's: what sedonadb does then is what ours relies on."""
+    answer = context.sql(RANGE.format(100_000))
+    for options in ({"refuse_schema": errno.EINVAL}, {"refuse_task": (2, errno.EIO)}):
+        handler = Handler(**options)
+        with Query(answer) as query:
+            query.produce(handler.address)
+        assert handler.wait().names[-1] == "release"
+        assert handler.error is None

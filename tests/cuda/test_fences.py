@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Fences` in loops of the program's own. Without a GPU the tests end fences themselves."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import chain
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+
+
+@pytest.fixture
+def fences():
+    return cab.Fences()
+
+
+@pytest.fixture
+def core(fences):
+    """The set behind `fences`, in which the test ends fences itself."""
+    return fences._fences
+
+
+def is_readable(fences):
+    return select.select([fences], [], [], 0)[0] == [fences]
+
+
+def reached(*numbers):
+    return [cab.FenceResult(number, "reached", "") for number in numbers]
+
+
+def after(seconds, call, *arguments):
+    timer = threading.Timer(seconds, call, arguments)
+    timer.start()
+    return timer
+
+
+def array_of(values):
+    return cab.to_arrow_device(cab.from_arrow_device(pa.table({"a": values})))
+
+
+@pytest.mark.skipif(cab.has_gpu(), reason="there is a GPU")
+@pytest.mark.parametrize("source", [None, 0, 2, "array"])
+def test_without_a_gpu_fences_are_reached_at_once(fences, source):
+    fence = fences.add(array_of([1, 2]) if source == "array" else source)
+    assert len(fences) == 0
+    assert is_readable(fences)
+    assert fences.poll() == reached(fence)
+    assert not is_readable(fences)
+    assert fences.poll() == []
+
+
+def test_released_arrays_and_others_are_refused(fences):
+    array = array_of([1])
+    array.release()
+    with pytest.raises(ValueError, match="released"):
+        fences.add(array)
+    with pytest.raises(TypeError, match="a stream of type str found"):
+        fences.add("1")
+    with pytest.raises(ValueError, match="stream=-1 found"):
+        fences.add(-1)
+    assert (len(fences), fences.poll()) == (0, [])
+
+
+def test_results_come_once_in_the_order_of_their_ends(fences, core):
+    first, second, third = core.add(), core.add(), core.add()
+    assert len(fences) == 3
+    assert fences.poll() == []
+    core.complete(third)
+    assert fences.cancel(first)
+    assert not fences.cancel(third)
+    assert is_readable(fences)
+    assert fences.poll() == [(third, "reached", ""), (first, "cancelled", "")]
+    assert not fences.cancel(first)
+    assert len(fences) == 1
+    core.complete(second)
+    assert fences.poll() == reached(second)
+
+
+def test_a_set_without_fences_is_true(fences):
+    assert fences
+
+
+def test_poll_waits_for_a_fence(fences, core):
+    fence = core.add()
+    timer = after(0.05, core.complete, fence)
+    assert fences.poll(None) == reached(fence)
+    timer.join()
+
+
+def test_poll_waits_no_longer_than_it_was_told(fences, core):
+    core.add()
+    start = time.perf_counter()
+    assert fences.poll(0.05) == []
+    assert 0.05 <= time.perf_counter() - start < 5
+
+
+def test_wake_ends_a_poll_also_a_later_one(fences):
+    timer = after(0.05, fences.wake)
+    assert fences.poll(None) == []
+    timer.join()
+    fences.wake()
+    assert is_readable(fences)
+    assert fences.poll(None) == []
+    assert not is_readable(fences)
+
+
+def test_other_threads_run_while_poll_waits(fences, core):
+    fence = core.add()
+    seen = []
+
+    def work():
+        seen.append(len(fences))
+        core.complete(fence)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert fences.poll(20) == reached(fence)
+    thread.join()
+    assert seen == [1]
+
+
+def test_a_signal_handler_may_raise_in_poll(fences):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    timer = after(0.05, os.kill, os.getpid(), signal.SIGUSR1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fences.poll(20)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_signal_does_not_end_poll(fences, core):
+    handled = []
+    fence = core.add()
+    before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+    timers = [
+        after(0.02, os.kill, os.getpid(), signal.SIGUSR1),
+        after(0.1, core.complete, fence),
+    ]
+    try:
+        assert fences.poll(20) == reached(fence)
+    finally:
+        for timer in timers:
+            timer.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert handled == [1]
+
+
+def test_many_threads_share_results(fences, core):
+    numbers = [core.add() for _ in range(2000)]
+    told = [[] for _ in range(3)]
+
+    def take(mine):
+        while len(fences) or is_readable(fences):
+            mine += fences.poll(0.01)
+
+    threads = [threading.Thread(target=take, args=[mine]) for mine in told]
+    for thread in threads:
+        thread.start()
+    for number in numbers:
+        core.complete(number)
+    for thread in threads:
+        thread.join()
+    assert sorted(chain(*told)) == sorted(reached(*numbers))
+
+
+def test_ten_thousand_fences_are_on_one_descriptor(fences, core):
+    numbers = [core.add() for _ in range(10_000)]
+    assert len(fences) == 10_000
+    for number in reversed(numbers):
+        core.complete(number)
+    assert fences.poll() == reached(*reversed(numbers))
+    assert not is_readable(fences)
+
+
+def test_the_descriptor_goes_with_the_set():
+    fences = cab.Fences()
+    descriptor = fences.fileno()
+    assert not os.get_inheritable(descriptor)
+    fences._fences.add()
+    del fences
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_without_a_descriptor_there_is_no_set():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(RuntimeError, match="eventfd: Too many open files"):
+            cab.Fences()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+FORK = """
+import os
+import cudf_arrow_bridge as cab
+
+fences = cab.Fences()
+fence = fences._fences.add()
+child = os.fork()
+if child == 0:
+    fences._fences.complete(fence)
+    fences.wake()
+    assert not fences.cancel(fence) and len(fences) == 0
+    for method in (fences.add, fences.poll):
+        try:
+            method()
+        except RuntimeError as error:
+            assert "a parent process" in str(error), error
+        else:
+            raise AssertionError(method)
+    own = cab.Fences()
+    fence = own._fences.add()
+    assert own.cancel(fence) and own.poll() == [(fence, "cancelled", "")]
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert fences.poll() == [] and fences.cancel(fence) and len(fences.poll()) == 1
+"""
+
+
+def test_forked_children_have_none_of_the_fences():
+    command = [sys.executable, "-W", "error", "-c", FORK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

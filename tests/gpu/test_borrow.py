@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written to lent memory after a loan is behind the borrower's work."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.device import GPU, ROWS, as_cupy, blank, side_stream
+
+pytestmark = GPU
+
+
+def lent_column(late, owner):
+    """An exported column of 0, 1, 2..., and its memory as an array of cupy."""
+    column = late.column(owner)
+    exported = bridge.to_arrow_device(column, stream=owner)
+    owner.synchronize()
+    return exported, as_cupy(column.data())
+
+
+def test_owners_write_behind_the_borrower(late):
+    owner, borrower, found = side_stream(), side_stream(), blank()
+    exported, memory = lent_column(late, owner)
+    with exported.borrow(stream=borrower) as lent:
+        with borrower:
+            source = as_cupy(lent)
+        late.copy(source, found, borrower)
+    with owner:
+        memory.fill(-5)
+    assert not borrower.done
+    assert not owner.done
+    owner.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+    assert memory.get().tolist() == [-5] * ROWS
+
+
+def test_borrowers_write_behind_the_owner_and_are_seen_by_it(late):
+    owner, borrower, found = side_stream(), side_stream(), blank()
+    exported = bridge.to_arrow_device(late.column(owner), stream=owner)
+    with exported.borrow(stream=borrower) as lent, borrower:
+        memory = as_cupy(lent)
+        memory += 1
+    late.copy(memory, found, owner, cycles=0)
+    owner.synchronize()
+    assert found.get().tolist() == list(range(1, ROWS + 1))
+
+
+def test_torch_borrows(late):
+    torch = pytest.importorskip("torch")
+    owner, found = side_stream(), blank()
+    exported, memory = lent_column(late, owner)
+    borrower = torch.cuda.Stream()
+    with exported.borrow(stream=borrower) as lent, torch.cuda.stream(borrower):
+        torch.cuda._sleep(1 << 28)
+        torch.as_tensor(found, device="cuda").copy_(torch.as_tensor(lent, device="cuda"))
+    with owner:
+        memory.fill(-5)
+    owner.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
+def test_asyncio_waits_for_the_borrower(late):
+    owner, borrower, found = side_stream(), side_stream(), blank()
+    exported = bridge.to_arrow_device(late.column(owner), stream=owner)
+
+    async def lend():
+        async with exported.borrow(stream=borrower) as lent:
+            assert owner.done
+            with borrower:
+                source = as_cupy(lent)
+            late.copy(source, found, borrower)
+        assert borrower.done
+
+    async def lend_beside_a_ticking_task():
+        ticks = asyncio.create_task(tick())
+        await lend()
+        ticks.cancel()
+
+    async def tick():
+        while True:
+            count.append(1)
+            await asyncio.sleep(0.01)
+
+    count = []
+    asyncio.run(lend_beside_a_ticking_task())
+    assert len(count) > 10
+    assert found.get().tolist() == list(range(ROWS))
