@@ -100,6 +100,7 @@ class Program:
         for command in (configure, ["cmake", "--build", str(build_dir)]):
             run(*command)
         self._path = build_dir / "bookkeeping"
+        self._streams = build_dir / "async_streams"
         self.counters = build_dir / "libcounters.so"
 
     def measure(self, num_columns: int, rounds: int) -> dict[str, dict[str, Any]]:
@@ -107,6 +108,12 @@ class Program:
         printed = run(str(self._path), "measure", str(num_columns), str(rounds))
         measured: dict[str, dict[str, Any]] = json.loads(printed)
         return measured
+
+    def streams(self, num_columns: int, num_batches: int, rounds: int) -> dict[str, float]:
+        """Measure ways through streams of small batches, in turns: microseconds for each."""
+        arguments = map(str, (num_columns, num_batches, rounds))
+        taken = json.loads(run(str(self._streams), *arguments))
+        return {way: measured["ns_per_batch"] / 1000 for way, measured in taken.items()}
 
     def instructions(self, num_columns: int) -> dict[str, float]:
         """Count each job's instructions per table, all in one run: starting takes the longest."""
