@@ -1,8 +1,10 @@
+import re
 import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -28,18 +30,44 @@ int main()
 """
 
 
-@pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
-def test_cpp_program_finds_package(tmp_path: Path) -> None:
+NEEDS_CMAKE = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def package_folder() -> Path:
     spec = find_spec("cudf_arrow_bridge")
     assert spec is not None
     assert spec.submodule_search_locations is not None
-    (prefix,) = spec.submodule_search_locations
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
-    (tmp_path / "main.cpp").write_text(MAIN)
-    configure = ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    (folder,) = spec.submodule_search_locations
+    return Path(folder)
+
+
+def output_of(source: str, folder: Path) -> str:
+    """Build a program against the installed package, and run it."""
+    (folder / "CMakeLists.txt").write_text(PROJECT)
+    (folder / "main.cpp").write_text(source)
+    configure = ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={package_folder()}"]
     configure.append(f"-DPython_EXECUTABLE={sys.executable}")
     for command in (configure, ["cmake", "--build", "build"]):
-        subprocess.run(command, cwd=tmp_path, check=True)
-    program = tmp_path / "build" / "consumer"
-    ran = subprocess.run([program], check=True, capture_output=True, text=True)
-    assert ran.stdout == (Path(prefix) / "VERSION").read_text().strip() + " 0"
+        subprocess.run(command, cwd=folder, check=True)
+    program = folder / "build" / "consumer"
+    return subprocess.run([program], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+@NEEDS_CMAKE
+def test_cpp_program_finds_package(tmp_path: Path) -> None:
+    version = (package_folder() / "VERSION").read_text().strip()
+    assert output_of(MAIN, tmp_path) == f"{version} 0"
+
+
+@NEEDS_CMAKE
+def test_cpp_program_reads_a_stream_asynchronously(tmp_path: Path) -> None:
+    printed = output_of((EXAMPLES / "async_consumer.cpp").read_text(), tmp_path)
+    assert printed == "".join(f"{rows} rows of format i\n" for rows in (10, 10, 5))
+
+
+def test_the_page_shows_a_part_of_the_program() -> None:
+    page = (EXAMPLES.parent / "docs/async.md").read_text()
+    [shown] = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    program = (EXAMPLES / "async_consumer.cpp").read_text()
+    assert indent(shown, "  ") in program
