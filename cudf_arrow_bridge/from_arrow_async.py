@@ -112,7 +112,7 @@ def _opener_of(source: Any) -> Callable[[int], Awaitable[Arrays]]:
         return partial(await_foreign_stream, source)
     if is_producer(source):
         return partial(await_producer, source)
-    if isinstance(source, (str, os.PathLike, type)):
+    if isinstance(source, (str, os.PathLike, dict, type)):
         expected = f"one with {ANY_PROTOCOL} or __aiter__, an iterable of frames or arrays, or a"
         raise refusal(source, f"{expected} producer's function")
     return ThreadedBatches(to_arrow_device_stream(source)).open
