@@ -209,8 +209,9 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
  * @brief Reads a stream on threads of the library and hands its arrays to a handler.
  *
  * Arrays are made as far as they are requested, and before `on_next_task`. The threads, 8 at most,
- * are shared by all streams; a source that blocks keeps one of them. An exception of the source
- * becomes `on_error`, with the codes of `device_array_stream::to_arrow`.
+ * are shared by all streams; a source that blocks keeps one of them. The device that is current
+ * here is current there while an array is made. An exception of the source becomes `on_error`, with
+ * the codes of `device_array_stream::to_arrow`.
  *
  * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
  * @throws std::system_error if no thread can be started; likewise

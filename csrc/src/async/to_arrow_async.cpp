@@ -3,9 +3,13 @@
 #include "stream/exception_code.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
 
+#include <rmm/cuda_device.hpp>
+
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace cudf_arrow_bridge {
@@ -28,7 +32,10 @@ unique_device_array next_of(array_stream_reader& source) { return source.next();
 template <typename Source>
 class driven_stream : public detail::pooled_work {
  public:
-  explicit driven_stream(Source source) : source_{std::move(source)} {}
+  explicit driven_stream(Source source) : source_{std::move(source)}
+  {
+    if (has_gpu()) { device_ = rmm::get_current_cuda_device(); }
+  }
 
   /// From now on the handler keeps this object, until it is released.
   void begin(ArrowAsyncDeviceStreamHandler* handler)
@@ -41,6 +48,9 @@ class driven_stream : public detail::pooled_work {
  protected:
   bool take_step() noexcept override
   {
+    // Default streams, and what the source allocates, are those of the current device.
+    auto guard = std::optional<rmm::cuda_set_device_raii>{};
+    if (device_) { guard.emplace(*device_); }
     try {
       if (!std::exchange(is_open_, true)) {
         if (!writer_.is_over()) { writer_.open(schema_of(source_), source_.device_type(), {}); }
@@ -66,6 +76,7 @@ class driven_stream : public detail::pooled_work {
 
  private:
   Source source_;
+  std::optional<rmm::cuda_device_id> device_;  ///< current where the stream was begun
   async_stream_writer writer_;
   bool is_open_{false};
 };

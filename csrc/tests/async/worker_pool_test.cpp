@@ -70,12 +70,15 @@ TEST(WorkerPools, TakeAnotherStepIfAskedWithinOne)
 TEST(WorkerPools, TakeOneStepHoweverOftenTheyAreAsked)
 {
   auto gate       = std::latch{1};
+  auto is_inside  = std::latch{1};
+  auto num_begun  = std::atomic<int>{0};
   auto const work = steps::make([&](steps& /*self*/) {
+    if (num_begun++ == 0) { is_inside.count_down(); }
     gate.wait();
     return false;
   });
   work->schedule();
-  std::this_thread::sleep_for(5ms);
+  is_inside.wait();
   for (auto i = 0; i < 5; ++i) { work->schedule(); }
   gate.count_down();
   EXPECT_EQ(work->taken(2), 2);
@@ -136,6 +139,28 @@ TEST(WorkerPools, RunOnEightThreads)
   EXPECT_EQ(num_inside, 8);
   gate.count_down();
   for (auto const& each : works) { EXPECT_EQ(each->taken(1), 1); }
+}
+
+TEST(WorkerPools, FinishARunningStepWhenTheyStop)
+{
+  // Its threads outlive the test.
+  static auto* const pool = new detail::worker_pool{};
+  auto is_inside          = std::latch{1};
+  auto is_done            = std::atomic<bool>{false};
+  auto const work         = steps::make([&](steps& /*self*/) {
+    is_inside.count_down();
+    std::this_thread::sleep_for(100ms);
+    is_done = true;
+    return false;
+  });
+  auto const late         = steps::make([](steps& /*self*/) { return false; });
+  pool->start();
+  pool->push(work);
+  is_inside.wait();
+  pool->stop();
+  EXPECT_TRUE(is_done);
+  pool->push(late);
+  EXPECT_EQ(late->taken(0), 0);
 }
 
 TEST(WorkerPools, LetFinishedWorkGo)

@@ -236,6 +236,10 @@ TEST(Fences, ForgetWhatIsPending)
 
 TEST(Fences, NeedADescriptor)
 {
+#ifdef __SANITIZE_ADDRESS__
+  // UndefinedBehaviorSanitizer looks through a pipe whether an exception can be read.
+  GTEST_SKIP() << "the sanitizers need descriptors, too";
+#endif
   auto before = rlimit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   auto const none = rlimit{0, before.rlim_max};
