@@ -275,6 +275,7 @@ unique_device_array async_consumer::extract(ArrowAsyncTask& from)
     auto const* const text = code != 0 ? strerror(code) : "a task without an array found";
     keep_failure(code != 0 ? code : EIO, text, {});
   }
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `keep_failure` sets it.
   auto const found = *failure_;
   stop(lock, !was_over);
   raise(found);

@@ -25,6 +25,7 @@ thread_local worker_pool const* pool_of_thread = nullptr;  ///< null: not a thre
 
 pooled_work::~pooled_work() = default;
 
+// NOLINTNEXTLINE(bugprone-exception-escape): a shared pointer owns it, and the pool has started.
 void pooled_work::schedule() noexcept
 {
   {
