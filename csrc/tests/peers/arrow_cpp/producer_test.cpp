@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <functional>
 #include <memory>
@@ -27,22 +28,32 @@ namespace {
 using batch_generator = arrow::AsyncGenerator<std::shared_ptr<arrow::RecordBatch>>;
 using arrow_batches   = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
+/// Whether generators may end; they wait for it.
+using permission = std::shared_ptr<std::atomic<bool>>;
+
+permission granted() { return std::make_shared<std::atomic<bool>>(true); }
+
 /// Makes batches on threads of a pool, or on whatever thread asks for them.
 batch_generator generate(arrow_batches batches,
                          arrow::Status end,
+                         permission may_end,
                          arrow::internal::Executor& pool,
                          engine& random)
 {
   auto const fails = !end.ok();
-  if (!fails && random() % 3 == 0) { return arrow::MakeVectorGenerator(std::move(batches)); }
+  if (!fails && *may_end && random() % 3 == 0) {
+    return arrow::MakeVectorGenerator(std::move(batches));
+  }
   auto all = arrow::MakeFunctionIterator(
     [batches  = std::move(batches),
      end      = std::move(end),
+     may_end  = std::move(may_end),
      random   = engine{static_cast<unsigned>(random())},
      position = std::size_t{0}]() mutable -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
       dawdle(static_cast<unsigned>(random()));
       // Not kept here: that the batches go is checked.
       if (position < batches.size()) { return std::move(batches[position++]); }
+      may_end->wait(false);
       if (!end.ok()) { return std::exchange(end, arrow::Status::OK()); }
       return nullptr;
     });
@@ -58,7 +69,10 @@ batch_generator generate(arrow_batches batches,
 /// Arrow C++ as a producer, on a thread of its own, of random batches for one reader.
 class arrow_producer {
  public:
-  arrow_producer(engine& random, std::size_t num_batches, arrow::Status const& end = {})
+  arrow_producer(engine& random,
+                 std::size_t num_batches,
+                 arrow::Status const& end = {},
+                 permission may_end       = granted())
     : plain{random_batches(random, num_batches)},
       reader{std::array{1, 2, 5, 64}[random() % 4], {}},
       pool_{arrow::internal::ThreadPool::Make(1 + below(random, 3)).ValueOrDie()}
@@ -68,7 +82,7 @@ class arrow_producer {
       made.push_back(arrow_batch(batch));
       made_.emplace_back(made.back());
     }
-    begin(generate(std::move(made), end, *pool_, random));
+    begin(generate(std::move(made), end, std::move(may_end), *pool_, random));
   }
 
   explicit arrow_producer(arrow_batches batches)
@@ -151,8 +165,10 @@ TEST(ArrowProducer, IsCancelledInTheMiddle)
 {
   auto num_reported = 0;
   run_trials([&](engine& random) {
-    auto producer   = arrow_producer{random, random_size(random)};
-    auto const some = random() % (producer.plain.size() + 1);
+    // Its producer may go just before it says the end, when nobody can cancel it any more.
+    auto const may_end = std::make_shared<std::atomic<bool>>(false);
+    auto producer      = arrow_producer{random, random_size(random), {}, may_end};
+    auto const some    = random() % (producer.plain.size() + 1);
     EXPECT_TRUE(producer.read(some));
     switch (random() % 3) {
       case 0: producer.reader.cancel(); break;
@@ -167,6 +183,8 @@ TEST(ArrowProducer, IsCancelledInTheMiddle)
         other.join();
       }
     }
+    *may_end = true;
+    may_end->notify_all();
     producer.seen.wait_for_release();
     auto const calls = producer.seen.calls();
     EXPECT_EQ(calls.find_first_not_of("sSt"), calls.size() - 2) << calls;
