@@ -103,7 +103,7 @@ def _opener_of(source: Any) -> Callable[[int], Awaitable[Arrays]]:
     from .async_.sources import await_foreign_stream, await_producer, is_producer
 
     if isinstance(source, AsyncDeviceArrayStream):
-        return source.open
+        return source._batches.open
     if isinstance(source, DeviceArrayStream):
         return ThreadedBatches(source).open
     if hasattr(source, "__aiter__"):

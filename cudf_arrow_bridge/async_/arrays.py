@@ -133,9 +133,8 @@ class IteratedArrays:
         try:
             while await self._room.acquire():
                 self._waiting.put_nowait((await anext(self._objects), None))
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:
+            # Also that it was cancelled, which the source may say by itself.
             self._waiting.put_nowait((None, error))
 
     @property

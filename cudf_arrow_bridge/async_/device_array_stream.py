@@ -44,10 +44,6 @@ class AsyncDeviceArrayStream:
         """Begin a pass; closing it, with ``aclose``, or leaving its task ends the source."""
         return self._batches.__aiter__()
 
-    async def open(self, prefetch: int) -> Arrays:
-        """Begin a pass over the batches, which are made ahead."""
-        return await self._batches.open(prefetch)
-
     def export_to(self, handler_address: int) -> None:
         """Hand the batches to a consumer in C, through Arrow's asynchronous interface.
 

@@ -357,3 +357,17 @@ def test_memory_does_not_grow_with_the_number_of_batches(is_async):
         tracemalloc.stop()
     assert taken == count
     assert traced[1] - traced[0] < 50_000
+
+
+def test_a_source_that_was_cancelled_itself_ends_the_stream():
+    async def cancelled():
+        yield batch(1)
+        raise asyncio.CancelledError
+
+    async def main():
+        stream = bridge.from_arrow_device_async(cancelled())
+        assert len(await anext(stream)) == 3
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(anext(stream), 5)
+
+    run(main())
