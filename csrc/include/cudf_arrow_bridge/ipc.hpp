@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Bodies of Arrow IPC messages, which stay where they are: on a device or in host memory.
+///
+/// The metadata that belongs to a body is a flatbuffer, which is left to libraries that read and
+/// write these. Source: Arrow columnar format, "Serialization and Interprocess Communication".
+#pragma once
+
+#include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/owners.hpp>
+#include <cudf_arrow_bridge/visibility.hpp>
+
+#include <rmm/device_buffer.hpp>
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cudf_arrow_bridge {
+
+/// Multiple of bytes at which each buffer of a packed body begins, as Arrow recommends.
+inline constexpr std::int64_t ipc_alignment = 64;
+
+/// @return `size` rounded up to a multiple of `ipc_alignment`
+constexpr std::int64_t ipc_padded(std::int64_t size) noexcept
+{ return (size + ipc_alignment - 1) / ipc_alignment * ipc_alignment; }
+
+/// One array of a record batch, as the flatbuffer struct `FieldNode` describes it.
+struct ipc_node {
+  std::int64_t length;
+  std::int64_t null_count;
+};
+
+/// One buffer of a body.
+struct ipc_buffer {
+  void const* address;  ///< null if there is none
+  std::int64_t size;    ///< bytes; 0 if there is none
+};
+
+/**
+ * @brief The body of a message: buffers in the order of the specification, each where it is.
+ *
+ * Cheap to copy but for the lists.
+ */
+struct ipc_body {
+  std::int64_t length{0};                     ///< rows
+  std::vector<ipc_node> nodes{};              ///< depth first
+  std::vector<ipc_buffer> buffers{};          ///< those of the nodes, absent ones included
+  std::vector<std::int64_t> variadic_counts;  ///< data buffers of each array of views
+  std::vector<device_array> dictionaries{};   ///< values of each dictionary, depth first
+  memory_location location{};                 ///< where the buffers are
+  std::shared_ptr<void const> owner{};        ///< keeps their memory
+
+  /// @return Bytes of the body with each buffer padded to `ipc_alignment`
+  [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::int64_t packed_size() const noexcept;
+};
+
+/**
+ * @brief Describes an array as the body of a message.
+ *
+ * Nothing is copied where Arrow's layout allows: of slices, masks that do not begin at a byte
+ * boundary are, and offsets that do not begin at 0. Only what the rows refer to is part of the
+ * body. The first and last offsets of strings and lists are read where they are not known: on
+ * device memory this waits once for each level of nesting. So is a mask whose nulls were not
+ * counted.
+ *
+ * @throws std::invalid_argument for offsets that are negative or descend
+ *
+ * @param array Array to describe; a record batch is a struct array, whose own validity has no place
+ *   in a message
+ * @param is_table Whether it is a record batch: then its children's nodes come first
+ * @param stream Stream that reads and copies are enqueued on, after the work that makes the array
+ * @param mr Resource for copies
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT ipc_body describe_body(device_array const& array,
+                                                              bool is_table,
+                                                              cuda::stream_ref stream,
+                                                              rmm::device_async_resource_ref mr);
+
+/**
+ * @brief A packed body as pieces of host memory, one after the other: the buffers and the zeros
+ * between them.
+ *
+ * The pieces of host memory are the buffers themselves. Device memory is copied through two pieces
+ * of pinned memory: while one is used, the next is being copied.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT body_download {
+ public:
+  /**
+   * @throws rmm::cuda_error if CUDA refuses the first copy
+   *
+   * @param body Body to read
+   * @param chunk_size Bytes of each piece of device memory at most
+   * @param stream Stream that copies are enqueued on, the one of `describe_body`; must outlive this
+   */
+  body_download(ipc_body body, std::size_t chunk_size, cuda::stream_ref stream);
+
+  body_download(body_download const&)            = delete;
+  body_download& operator=(body_download const&) = delete;
+  ~body_download();
+
+  /**
+   * @brief The next piece, empty at the end; valid until the next call. Waits for its copy.
+   *
+   * @throws rmm::cuda_error if a copy, or work before it, has failed
+   */
+  [[nodiscard]] std::span<std::byte const> next();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+/**
+ * @brief Device memory that is filled with bytes of the host, piece by piece, through two pieces of
+ * pinned memory: while one is filled, the other is being copied.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT body_upload {
+ public:
+  /**
+   * @throws rmm::cuda_error, rmm::bad_alloc
+   *
+   * @param size Bytes of the body
+   * @param chunk_size Bytes of each piece at most
+   * @param stream Stream that copies are enqueued on; must outlive the memory
+   * @param mr Resource for the memory
+   */
+  body_upload(std::size_t size,
+              std::size_t chunk_size,
+              cuda::stream_ref stream,
+              rmm::device_async_resource_ref mr);
+
+  body_upload(body_upload const&)            = delete;
+  body_upload& operator=(body_upload const&) = delete;
+  ~body_upload();
+
+  /**
+   * @brief The next piece to fill: no larger than what is missing, empty once the body is complete.
+   * Waits until an earlier copy from it is done.
+   *
+   * @throws rmm::cuda_error if work on the stream has failed
+   */
+  [[nodiscard]] std::span<std::byte> next();
+
+  /**
+   * @brief Enqueues the copy of the first `filled` bytes of the piece that `next` gave.
+   *
+   * @throws std::invalid_argument for more bytes than the piece has
+   * @throws rmm::cuda_error if CUDA refuses it
+   */
+  void commit(std::size_t filled);
+
+  /**
+   * @brief The memory, on whose stream the copies are enqueued.
+   *
+   * @throws std::logic_error if the body is not complete
+   */
+  [[nodiscard]] rmm::device_buffer finish();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace cudf_arrow_bridge
