@@ -8,7 +8,7 @@
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
-#include <cudf_arrow_bridge/owners.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
 #include <rmm/device_buffer.hpp>
@@ -82,6 +82,91 @@ struct ipc_body {
                                                               bool is_table,
                                                               cuda::stream_ref stream,
                                                               rmm::device_async_resource_ref mr);
+
+/// What the metadata of a message says of a record batch, and the buffers that came with it.
+struct ipc_batch {
+  std::int64_t length;                            ///< rows
+  std::span<ipc_node const> nodes;                ///< depth first
+  std::span<ipc_buffer const> buffers;            ///< those of the nodes, with their own sizes
+  std::span<std::int64_t const> variadic_counts;  ///< data buffers of each array of views
+};
+
+/// How much of a batch is checked before it is used.
+enum class body_checks : std::int8_t {
+  sizes,  ///< metadata and sizes of buffers; no buffer is read
+  ends,   ///< also the first and last offset of strings and lists; on device memory this waits once
+  all     ///< also all that full validation of an import checks, of device memory on a host copy
+};
+
+/// Where the buffers of a batch are, and what keeps them.
+struct ipc_memory {
+  memory_location location;
+  std::shared_ptr<void const> owner;
+};
+
+/**
+ * @brief Makes arrays of the bodies of messages, over the buffers that came with them.
+ *
+ * A batch is checked before any of its buffers is: each must be as large as the number of rows
+ * asks. Immutable, so any number of threads may use it. Cheap to copy.
+ */
+class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
+ public:
+  /**
+   * @throws cudf::data_type_error for a type that is not supported
+   * @throws std::invalid_argument for a schema that contradicts itself or the specification
+   *
+   * @param schema Schema of the stream, a struct; only read
+   */
+  explicit body_decoder(ArrowSchema const& schema);
+
+  /// @return The schema; valid as long as the decoder or a copy of it
+  [[nodiscard]] shared_schema const& schema() const noexcept;
+
+  /// @return Dictionaries of the schema, depth first; those within the values of others included
+  [[nodiscard]] std::size_t num_dictionaries() const noexcept;
+
+  /// The field of a dictionary's values.
+  [[nodiscard]] shared_schema dictionary_schema(std::size_t index) const;
+
+  /// @return The index after those of the dictionaries within the values of one
+  [[nodiscard]] std::size_t end_of_dictionary(std::size_t index) const;
+
+  /**
+   * @brief Makes a record batch, a struct array.
+   *
+   * @throws std::invalid_argument if metadata, buffers and schema contradict each other, or for
+   *   contents that `checks` refuses
+   *
+   * @param batch Metadata and buffers
+   * @param dictionaries Values of all dictionaries, depth first, in the batch's kind of memory
+   * @param memory Where the buffers are, and what keeps them
+   * @param checks What is checked
+   * @param stream Stream after whose work so far the buffers are there
+   */
+  [[nodiscard]] device_array batch(ipc_batch const& batch,
+                                   std::span<device_array const> dictionaries,
+                                   ipc_memory const& memory,
+                                   body_checks checks,
+                                   cuda::stream_ref stream) const;
+
+  /**
+   * @brief Makes the values of a dictionary, as `batch` does.
+   *
+   * @param index Index of the dictionary
+   * @param dictionaries As in `batch`; those within the values of this one are used
+   */
+  [[nodiscard]] device_array dictionary(std::size_t index,
+                                        ipc_batch const& batch,
+                                        std::span<device_array const> dictionaries,
+                                        ipc_memory const& memory,
+                                        body_checks checks,
+                                        cuda::stream_ref stream) const;
+
+ private:
+  struct state;
+  std::shared_ptr<state const> state_;
+};
 
 /**
  * @brief A packed body as pieces of host memory, one after the other: the buffers and the zeros

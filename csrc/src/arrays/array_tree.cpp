@@ -4,8 +4,11 @@
 #include "arrays/array_structs.hpp"
 
 #include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
+
+#include <stdexcept>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -34,6 +37,20 @@ void array_tree::add_view_buffers(array_node& node, std::size_t count)
   view_buffers_.push_back(std::make_unique<void const*[]>(count));
   node.view_buffers     = view_buffers_.back().get();
   node.num_view_buffers = static_cast<std::uint32_t>(count);
+}
+
+void array_tree::record_ready(cuda::stream_ref stream)
+{
+  ready = pooled_event::acquire();
+  RMM_CUDA_TRY(ready.record(stream));
+  RMM_CUDA_TRY(cudaStreamGetId(stream.get(), &ready_stream));
+  on_thread_stream = stream.get() == cudaStreamPerThread;
+}
+
+array_tree::place array_tree::place_of(device_array const& handle)
+{
+  if (handle.tree_ == nullptr) { throw std::invalid_argument{"the device array was released"}; }
+  return {handle.tree_, handle.node_};
 }
 
 unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,

@@ -37,6 +37,9 @@ struct array_node : tree_links {
   std::array<void const*, 3> buffers;
   void const** view_buffers;  ///< all buffers of the views layout, in memory of the tree
   std::int64_t per_row;       ///< fixed: bits of a value; fixed_lists: child rows of a list
+  /// Whether all of the data of strings, or all rows of a list's child, belong to this array.
+  bool has_extent;
+  std::int64_t extent;  ///< if so, bytes of the data, or rows of the child
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
@@ -76,9 +79,25 @@ struct array_tree {
   /// Gives a node of the views layout `count` buffers, all null.
   void add_view_buffers(array_node& node, std::size_t count);
 
-  /// Makes the public handle on the root of `tree`.
-  static device_array handle(std::shared_ptr<array_tree const> tree) noexcept
-  { return {std::move(tree), 0}; }
+  /// Records `ready` after the work enqueued on `stream` so far, on which the buffers are freed.
+  void record_ready(cuda::stream_ref stream);
+
+  /// Makes the public handle on a node of `tree`.
+  static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
+  { return {std::move(tree), node}; }
+
+  /// The node that a handle is on, and its tree.
+  struct place {
+    std::shared_ptr<array_tree const> const& tree;
+    std::size_t node;
+  };
+
+  /**
+   * @brief Where a handle is.
+   *
+   * @throws std::invalid_argument for an empty handle
+   */
+  static place place_of(device_array const& handle);
 
   /// Builds a C struct for `node` and its descendants.
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,

@@ -79,15 +79,6 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
-/// Records the event of an export, after all that it enqueued itself.
-void record_end(array_tree& tree, cuda::stream_ref stream)
-{
-  tree.ready = pooled_event::acquire();
-  RMM_CUDA_TRY(tree.ready.record(stream));
-  RMM_CUDA_TRY(cudaStreamGetId(stream.get(), &tree.ready_stream));
-  tree.on_thread_stream = stream.get() == cudaStreamPerThread;
-}
-
 /// Copies all that was exported. The copy keeps `owner`, and not the source.
 std::shared_ptr<array_tree> copy_of(std::shared_ptr<array_tree const> const& source,
                                     std::shared_ptr<void const> owner,
@@ -104,7 +95,7 @@ std::shared_ptr<array_tree> copy_of(std::shared_ptr<array_tree const> const& sou
   for (auto const& buffer : copy->conversions) {
     if (buffer.size() > 0) { copy->location = locate(buffer.data()); }
   }
-  record_end(*copy, exec.stream);
+  copy->record_ready(exec.stream);
   return copy;
 }
 
@@ -133,7 +124,7 @@ device_array build_tree(export_input const& input,
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
     tree->location = location_of_all(*tree);
   }
-  if (!host) { record_end(*tree, stream); }
+  if (!host) { tree->record_ready(stream); }
   if (options.copy == copy_policy::always) { tree = copy_of(tree, options.copy_owner, exec); }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;

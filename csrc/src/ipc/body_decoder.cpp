@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arrays/array_tree.hpp"
+#include "base/errors.hpp"
+#include "base/nvtx.hpp"
+#include "base/parsed_type.hpp"
+#include "cuda/location/device_guard.hpp"
+#include "ipc/batch_reader.hpp"
+#include "ipc/check_contents.hpp"
+#include "schema/schema_tree.hpp"
+#include "validate/validate.hpp"
+
+#include <cudf_arrow_bridge/ipc.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+using detail::parsed_tree;
+
+/// Lists the dictionaries below one level, depth first.
+void find_dictionaries(parsed_tree const& types, std::vector<detail::dictionary_types>& found)
+{
+  auto const index = found.size();
+  if (types.schema->dictionary != nullptr) { found.push_back({&types.children.front(), 0}); }
+  for (auto const& child : types.children) { find_dictionaries(child, found); }
+  if (types.schema->dictionary != nullptr) { found[index].end = found.size(); }
+}
+
+}  // namespace
+
+struct body_decoder::state {
+  explicit state(ArrowSchema const& schema) : handle{copy_schema(schema)}
+  { find_dictionaries(types, dictionaries); }
+
+  [[nodiscard]] detail::dictionary_types const& dictionary(std::size_t index) const
+  {
+    if (index >= dictionaries.size()) {
+      throw std::out_of_range{"no dictionary " + std::to_string(index)};
+    }
+    return dictionaries[index];
+  }
+
+  /// Reads a batch of some of the types.
+  [[nodiscard]] device_array read(detail::batch_reader reader,
+                                  parsed_tree const& batch_types,
+                                  bool is_table,
+                                  body_checks checks,
+                                  cuda::stream_ref stream) const
+  {
+    auto const path  = is_table ? top : column_path{top, batch_types.schema->name};
+    auto const tree  = reader.read(batch_types, is_table, path);
+    auto const guard = detail::guard_device(tree->location);
+    detail::check_contents(tree, batch_types, checks, path, stream);
+    if (tree->location.device_type != ARROW_DEVICE_CPU) { tree->record_ready(stream); }
+    return detail::array_tree::handle(tree);
+  }
+
+  shared_schema handle;
+  ArrowSchema const& held{detail::schema_access::struct_of(handle)};
+  column_path top;
+  parsed_tree types{detail::parse_types(held, nullptr, top)};
+  std::vector<detail::dictionary_types> dictionaries;
+};
+
+body_decoder::body_decoder(ArrowSchema const& schema)
+  : state_{std::make_shared<state const>(schema)}
+{
+}
+
+shared_schema const& body_decoder::schema() const noexcept { return state_->handle; }
+
+std::size_t body_decoder::num_dictionaries() const noexcept { return state_->dictionaries.size(); }
+
+shared_schema body_decoder::dictionary_schema(std::size_t index) const
+{ return copy_schema(*state_->dictionary(index).values->schema); }
+
+std::size_t body_decoder::end_of_dictionary(std::size_t index) const
+{ return state_->dictionary(index).end; }
+
+device_array body_decoder::batch(ipc_batch const& batch,
+                                 std::span<device_array const> dictionaries,
+                                 ipc_memory const& memory,
+                                 body_checks checks,
+                                 cuda::stream_ref stream) const
+{
+  detail::nvtx_range const range{__func__};
+  auto reader =
+    detail::batch_reader{batch, {state_->dictionaries, dictionaries, 0}, memory, stream};
+  return state_->read(std::move(reader), state_->types, true, checks, stream);
+}
+
+device_array body_decoder::dictionary(std::size_t index,
+                                      ipc_batch const& batch,
+                                      std::span<device_array const> dictionaries,
+                                      ipc_memory const& memory,
+                                      body_checks checks,
+                                      cuda::stream_ref stream) const
+{
+  detail::nvtx_range const range{__func__};
+  auto const& types = *state_->dictionary(index).values;
+  auto reader =
+    detail::batch_reader{batch, {state_->dictionaries, dictionaries, index + 1}, memory, stream};
+  return state_->read(std::move(reader), types, false, checks, stream);
+}
+
+}  // namespace cudf_arrow_bridge

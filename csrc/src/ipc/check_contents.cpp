@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/check_contents.hpp"
+
+#include "arrays/tree_copy.hpp"
+#include "base/structure.hpp"
+#include "compute/buffers.hpp"
+#include "cuda/transfer/read_back.hpp"
+#include "validate/validate.hpp"
+#include "validate/validate_values.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// Checks the first and last offset of all columns; on device memory in two passes, with one wait
+/// between them.
+class ends_checker {
+ public:
+  ends_checker(array_tree const& tree, cuda::stream_ref stream)
+    : tree_{tree}, host_{tree.location.device_type == ARROW_DEVICE_CPU}, batch_{stream}
+  {
+  }
+
+  void check(parsed_tree const& types, column_path const& path)
+  {
+    if (host_) { return check_level(tree_.nodes[0], types, path); }
+    add_level(tree_.nodes[0], types);
+    if (batch_.is_empty()) { return; }
+    batch_.enqueue();
+    batch_.wait();
+    check_level(tree_.nodes[0], types, path);
+  }
+
+ private:
+  static bool is_checked(array_node const& node)
+  { return has_offsets(node.layout) && node.length > 0; }
+
+  static std::byte const* last_of(array_node const& node)
+  {
+    return static_cast<std::byte const*>(node.buffers[1]) + node.length * offset_width(node.layout);
+  }
+
+  void add_level(array_node const& node, parsed_tree const& types)
+  {
+    if (is_checked(node)) {
+      auto const width = offset_width(node.layout);
+      batch_.add(node.buffers[1], width);
+      batch_.add(last_of(node), width);
+    }
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      add_level(tree_.nodes[node.first_child + i], types.children[i]);
+    }
+  }
+
+  void check_level(array_node const& node, parsed_tree const& types, column_path const& path)
+  {
+    if (is_checked(node)) { check_ends(node, ends_of(node), path); }
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
+      check_level(tree_.nodes[node.first_child + i], types.children[i], column_path{path, name});
+    }
+  }
+
+  offset_ends ends_of(array_node const& node)
+  {
+    if (host_) {
+      auto const exec = execution{true, cuda::stream_ref{cudaStream_t{}}, host_memory_resource()};
+      return read_ends(node.buffers[1], node.length, offset_width(node.layout), exec);
+    }
+    auto const first = next_;
+    next_ += 2;
+    return {batch_.at(first), batch_.at(first + 1)};
+  }
+
+  static void check_ends(array_node const& node, offset_ends ends, column_path const& path)
+  {
+    check_offset_ends(ends.first, ends.last, path);
+    if (ends.last > node.extent) {
+      auto const* what =
+        has_child_by_offsets(node.layout) ? " rows of the child" : " bytes of data";
+      fail_invalid(path,
+                   "a last offset of " + std::to_string(ends.last) + " found, at most " +
+                     std::to_string(node.extent) + what + " expected");
+    }
+  }
+
+  array_tree const& tree_;
+  bool host_;
+  device::read_batch batch_;
+  std::size_t next_{0};
+};
+
+}  // namespace
+
+void check_contents(std::shared_ptr<array_tree const> const& tree,
+                    parsed_tree const& types,
+                    body_checks checks,
+                    column_path const& path,
+                    cuda::stream_ref stream)
+{
+  if (checks == body_checks::sizes) { return; }
+  ends_checker{*tree, stream}.check(types, path);
+  if (checks == body_checks::ends) { return; }
+  auto const on_host = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const host =
+    on_host ? tree : copy_tree(*tree, 0, memory_location{}, stream, host_memory_resource());
+  auto const array = array_tree::to_arrow(host, 0);
+  validate(types, array->array, path);
+  validate_values(types, array->array, path);
+}
+
+}  // namespace cudf_arrow_bridge::detail

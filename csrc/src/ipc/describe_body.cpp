@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arrays/array_tree.hpp"
+#include "base/errors.hpp"
+#include "base/nvtx.hpp"
+#include "compute/buffers.hpp"
+#include "cuda/location/allocation.hpp"
+#include "cuda/location/device_guard.hpp"
+#include "cuda/transfer/read_back.hpp"
+#include "validate/validate.hpp"
+
+#include <cudf_arrow_bridge/ipc.hpp>
+
+#include <rmm/device_buffer.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge {
+namespace detail {
+namespace {
+
+constexpr std::int64_t bytes_of_view = 16;
+
+/// What a body refers to: the array, and buffers that were made of some of its own.
+struct body_memory {
+  std::shared_ptr<array_tree const> tree;
+  std::vector<rmm::device_buffer> made;
+};
+
+/// Rows of one node that are part of the body, counted from the start of the node's buffers.
+struct body_rows {
+  array_node const* node;
+  std::int64_t begin;
+  std::int64_t size;
+  std::size_t first_child{0};  ///< in the list of all rows
+  offset_ends ends{0, 0};      ///< of the offsets of these rows
+
+  [[nodiscard]] bool is_whole() const { return begin == 0 && size == node->length; }
+};
+
+/// Finds the rows of all nodes first, level by level, then lists nodes and buffers depth first.
+class body_builder {
+ public:
+  body_builder(array_tree const& tree, body_memory& memory, execution const& exec, ipc_body& body)
+    : tree_{tree}, memory_{memory}, exec_{exec}, body_{body}
+  {
+  }
+
+  void describe(array_node const& root, bool is_table)
+  {
+    rows_.push_back({&root, root.offset, root.length});
+    find_rows();
+    body_.length = root.length;
+    if (!is_table) { return list(rows_.front()); }
+    if (null_count_of(rows_.front()) > 0) {
+      fail_invalid(column_path{},
+                   "a record batch with null rows found, none expected: send it as a column");
+    }
+    list_children(rows_.front());
+  }
+
+ private:
+  void find_rows()
+  {
+    for (std::size_t level = 0; level < rows_.size();) {
+      auto const end = rows_.size();
+      find_ends(level, end);
+      for (; level < end; ++level) { add_children(level); }
+    }
+  }
+
+  /// Reads the first and last offsets of a level, all of them with one wait.
+  void find_ends(std::size_t begin, std::size_t end)
+  {
+    auto batch = device::read_batch{exec_.stream};
+    auto reads = std::vector<std::pair<std::size_t, std::size_t>>{};
+    for (auto i = begin; i < end; ++i) {
+      auto& rows       = rows_[i];
+      auto const& node = *rows.node;
+      if (!has_offsets(node.layout) || rows.size == 0) { continue; }
+      if (rows.is_whole() && node.has_extent) {
+        rows.ends = {0, node.extent};
+        continue;
+      }
+      auto const width  = offset_width(node.layout);
+      auto const* first = static_cast<std::byte const*>(node.buffers[1]) + rows.begin * width;
+      if (exec_.host) {
+        rows.ends = read_ends(first, rows.size, width, exec_);
+      } else {
+        reads.emplace_back(i, batch.add(first, width));
+        batch.add(first + rows.size * width, width);
+      }
+    }
+    if (!batch.is_empty()) {
+      batch.enqueue();
+      batch.wait();
+    }
+    for (auto const& [i, number] : reads) {
+      rows_[i].ends = {batch.at(number), batch.at(number + 1)};
+    }
+    for (auto i = begin; i < end; ++i) {
+      check_offset_ends(rows_[i].ends.first, rows_[i].ends.last, column_path{});
+    }
+  }
+
+  void add_children(std::size_t index)
+  {
+    auto const rows          = rows_[index];
+    auto const& node         = *rows.node;
+    rows_[index].first_child = rows_.size();
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const& child = tree_.nodes[node.first_child + i];
+      auto begin        = rows.begin;
+      auto size         = rows.size;
+      switch (node.layout) {
+        case array_layout::offsets32:
+        case array_layout::offsets64:
+          begin = rows.ends.first;
+          size  = rows.ends.last - rows.ends.first;
+          break;
+        case array_layout::fixed_lists:
+          begin *= node.per_row;
+          size *= node.per_row;
+          break;
+        // Any row may be anywhere in the child.
+        case array_layout::list_views32:
+        case array_layout::list_views64:
+          begin = 0;
+          size  = child.length;
+          break;
+        case array_layout::runs:
+          if (!rows.is_whole()) {
+            fail_invalid(column_path{}, "a slice of run-end encoded rows found, all rows expected");
+          }
+          size = child.length;
+          break;
+        default: break;
+      }
+      if (begin + size > child.length) {
+        fail_invalid(column_path{},
+                     std::to_string(child.length) + " rows of a child found, at least " +
+                       std::to_string(begin + size) + " expected");
+      }
+      rows_.push_back({&child, child.offset + begin, size});
+    }
+  }
+
+  void list(body_rows const& rows)
+  {
+    auto const& node = *rows.node;
+    auto const nulls = null_count_of(rows);
+    body_.nodes.push_back({rows.size, nulls});
+    if (num_buffers(node.layout) > 0) {
+      add_bits(nulls == 0 ? nullptr : node.first_buffer()[0], rows, 1);
+    }
+    switch (node.layout) {
+      case array_layout::fixed: add_bits(node.buffers[1], rows, node.per_row); break;
+      case array_layout::offsets32:
+      case array_layout::offsets64: add_offsets(rows); break;
+      case array_layout::string32:
+      case array_layout::string64:
+        add_offsets(rows);
+        add(node.buffers[2], rows.ends.first, rows.ends.last - rows.ends.first);
+        break;
+      case array_layout::views: add_views(rows); break;
+      case array_layout::list_views32:
+      case array_layout::list_views64: {
+        auto const width = offset_width(node.layout);
+        add(node.buffers[1], rows.begin * width, rows.size * width);
+        add(node.buffers[2], rows.begin * width, rows.size * width);
+        break;
+      }
+      default: break;
+    }
+    if (node.dictionary != array_node::no_dictionary) {
+      body_.dictionaries.push_back(array_tree::handle(memory_.tree, node.dictionary));
+    }
+    list_children(rows);
+  }
+
+  void list_children(body_rows const& rows)
+  {
+    for (std::size_t i = 0; i < rows.node->num_children; ++i) { list(rows_[rows.first_child + i]); }
+  }
+
+  std::int64_t null_count_of(body_rows const& rows)
+  {
+    auto const& node = *rows.node;
+    if (node.layout == array_layout::null) { return rows.size; }
+    if (num_buffers(node.layout) == 0 || rows.size == 0) { return 0; }
+    auto const* mask = node.first_buffer()[0];
+    if (mask == nullptr || node.null_count == 0) { return 0; }
+    if (rows.size == node.length && node.null_count > 0) { return node.null_count; }
+    return count_nulls({mask, rows.begin, rows.size}, exec_);
+  }
+
+  /// Adds a buffer of `bits` bits for each row.
+  void add_bits(void const* buffer, body_rows const& rows, std::int64_t bits)
+  {
+    auto const first = rows.begin * bits;
+    if (buffer == nullptr || first % 8 == 0) {
+      return add(buffer, first / 8, bytes_for_bits(rows.size * bits));
+    }
+    add_made(copy_bits({buffer, first, rows.size * bits}, exec_), bytes_for_bits(rows.size * bits));
+  }
+
+  void add_offsets(body_rows const& rows)
+  {
+    auto const width = offset_width(rows.node->layout);
+    if (rows.size == 0) { return add_made(zeros(width, exec_), width); }
+    auto const* offsets = rows.node->buffers[1];
+    auto const begin    = rows.begin * width;
+    auto const count    = rows.size + 1;
+    if (rows.ends.first == 0) { return add(offsets, begin, count * width); }
+    auto const type = width == 4 ? cudf::type_id::INT32 : cudf::type_id::INT64;
+    add_made(rebase_offsets({static_cast<std::byte const*>(offsets) + begin, count, type},
+                            rows.ends.first,
+                            type,
+                            exec_),
+             count * width);
+  }
+
+  void add_views(body_rows const& rows)
+  {
+    auto const& node = *rows.node;
+    auto const last  = std::size_t{node.num_view_buffers} - 1;
+    add(node.view_buffers[1], rows.begin * bytes_of_view, rows.size * bytes_of_view);
+    // The sizes are not part of a message, whose buffers have theirs.
+    for (std::size_t slot = 2; slot < last; ++slot) {
+      auto const size = read_offset(
+        node.view_buffers[last], static_cast<std::int64_t>(slot) - 2, 8, true, exec_.stream);
+      add(node.view_buffers[slot], 0, size);
+    }
+    body_.variadic_counts.push_back(static_cast<std::int64_t>(last) - 2);
+  }
+
+  void add(void const* buffer, std::int64_t skip, std::int64_t size)
+  {
+    if (buffer == nullptr || size == 0) { return body_.buffers.push_back({nullptr, 0}); }
+    body_.buffers.push_back({static_cast<std::byte const*>(buffer) + skip, size});
+  }
+
+  void add_made(rmm::device_buffer&& buffer, std::int64_t size)
+  { add(memory_.made.emplace_back(std::move(buffer)).data(), 0, size); }
+
+  array_tree const& tree_;
+  body_memory& memory_;
+  execution const& exec_;
+  ipc_body& body_;
+  std::vector<body_rows> rows_;
+};
+
+}  // namespace
+}  // namespace detail
+
+ipc_body describe_body(device_array const& array,
+                       bool is_table,
+                       cuda::stream_ref stream,
+                       rmm::device_async_resource_ref mr)
+{
+  detail::nvtx_range const range{__func__};
+  auto const [tree, node] = detail::array_tree::place_of(array);
+  auto const host         = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const guard        = detail::guard_device(tree->location);
+  auto const exec = detail::execution{host, stream, host ? detail::resource_of_host(mr) : mr};
+  array.make_wait(stream);
+  auto memory   = std::make_shared<detail::body_memory>();
+  memory->tree  = tree;
+  auto body     = ipc_body{};
+  body.location = tree->location;
+  detail::body_builder{*tree, *memory, exec, body}.describe(tree->nodes[node], is_table);
+  body.owner = std::move(memory);
+  return body;
+}
+
+}  // namespace cudf_arrow_bridge
