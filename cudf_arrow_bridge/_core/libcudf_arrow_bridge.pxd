@@ -134,6 +134,9 @@ cdef extern from "cudf_arrow_bridge/memory.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass memory_location:
         int32_t device_type
         int64_t device_id
+        bool operator==(const memory_location&) noexcept
+
+    string to_string(const memory_location&) except +libcudf_exception_handler
 
     bool has_gpu() except +libcudf_exception_handler
     memory_location locate(const void*) except +libcudf_exception_handler
@@ -219,6 +222,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         shared_ptr[vector[made_memory]] made
 
     cdef cppclass device_array:
+        device_array() noexcept
         unique_device_array to_arrow() except +libcudf_exception_handler
         device_array to_host(stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
@@ -442,3 +446,73 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         stream_ref,
         device_async_resource_ref,
     ) except +libcudf_exception_handler
+
+
+cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil:
+    int64_t ipc_alignment
+    int64_t ipc_padded(int64_t) noexcept
+
+    cdef cppclass ipc_node:
+        int64_t length
+        int64_t null_count
+
+    cdef cppclass ipc_buffer:
+        const void* address
+        int64_t size
+
+    cdef cppclass ipc_body:
+        int64_t length
+        vector[ipc_node] nodes
+        vector[ipc_buffer] buffers
+        vector[int64_t] variadic_counts
+        vector[device_array] dictionaries
+        memory_location location
+        int64_t packed_size() noexcept
+
+    ipc_body describe_body(
+        const device_array&, bool, stream_ref, device_async_resource_ref
+    ) except +libcudf_exception_handler
+
+    cdef cppclass node_span "std::span<cudf_arrow_bridge::ipc_node const>":
+        node_span() noexcept
+        node_span(const ipc_node*, size_t) noexcept
+
+    cdef cppclass buffer_span "std::span<cudf_arrow_bridge::ipc_buffer const>":
+        buffer_span() noexcept
+        buffer_span(const ipc_buffer*, size_t) noexcept
+
+    cdef cppclass count_span "std::span<std::int64_t const>":
+        count_span() noexcept
+        count_span(const int64_t*, size_t) noexcept
+
+    cdef cppclass array_span "std::span<cudf_arrow_bridge::device_array const>":
+        array_span() noexcept
+        array_span(const device_array*, size_t) noexcept
+
+    cdef cppclass ipc_batch:
+        int64_t length
+        node_span nodes
+        buffer_span buffers
+        count_span variadic_counts
+
+    cdef enum class body_checks(int8_t):
+        sizes
+        ends
+        all
+
+    cdef cppclass ipc_memory:
+        memory_location location
+        shared_ptr[const void] owner
+
+    cdef cppclass body_decoder:
+        body_decoder(const ArrowSchema&) except +libcudf_exception_handler
+        const shared_schema& schema() noexcept
+        size_t num_dictionaries() noexcept
+        shared_schema dictionary_schema(size_t) except +libcudf_exception_handler
+        size_t end_of_dictionary(size_t) except +libcudf_exception_handler
+        device_array batch(
+            const ipc_batch&, array_span, const ipc_memory&, body_checks, stream_ref
+        ) except +libcudf_exception_handler
+        device_array dictionary(
+            size_t, const ipc_batch&, array_span, const ipc_memory&, body_checks, stream_ref
+        ) except +libcudf_exception_handler

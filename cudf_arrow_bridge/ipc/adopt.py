@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that comes with a message, of any library, adopted without a copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .._core.ordering import order_after
+from ..arrow.options import TensorImportOptions
+from ..cuda.streams import Stream
+from ..import_.tensors import import_tensor
+
+__all__ = ["DeviceAdopter"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAdopter:
+    """Adopts memory of objects that have not the buffer protocol.
+
+    Attributes
+    ----------
+    stream
+        The stream that waits for the work that makes the memory's contents.
+    """
+
+    stream: Stream
+
+    def __call__(self, obj: Any) -> tuple[int, int, Any]:
+        """Return address, bytes, and what keeps the memory.
+
+        Raises
+        ------
+        TypeError
+            If the object has none of the protocols.
+        ValueError
+            If its memory is not contiguous.
+        """
+        interface = getattr(obj, "__cuda_array_interface__", None)
+        if interface is not None:
+            return self._of_cuda_array(obj, interface)
+        if hasattr(obj, "__dlpack__"):
+            return self._of_tensor(obj)
+        raise TypeError(
+            f"a buffer of type {type(obj).__name__} found, one with the buffer protocol, "
+            "__cuda_array_interface__ or __dlpack__ expected"
+        )
+
+    def _of_cuda_array(self, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
+        itemsize = np.dtype(interface["typestr"]).itemsize
+        shape = tuple(interface["shape"])
+        size = prod(shape) * itemsize
+        strides = interface.get("strides")
+        if size and strides is not None and tuple(strides) != _contiguous(shape, itemsize):
+            raise ValueError(f"a buffer of strides {strides} found, contiguous memory expected")
+        made_on = interface.get("stream")
+        if made_on is not None and made_on != self.stream.handle:
+            order_after(self.stream.handle, made_on)
+        return interface["data"][0] or 0, size, obj
+
+    def _of_tensor(self, obj: Any) -> tuple[int, int, Any]:
+        options = TensorImportOptions(self.stream, None, None, copy=False)
+        columns, _, _ = import_tensor(obj, options)
+        if len(columns) != 1:
+            raise ValueError(f"a tensor of {len(columns)} columns found, one dimension expected")
+        data = columns[0].data()
+        return (0, 0, None) if data is None else (data.ptr, data.size, data)
+
+
+def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides = [itemsize]
+    for length in shape[:0:-1]:
+        strides.insert(0, strides[0] * length)
+    return tuple(strides)

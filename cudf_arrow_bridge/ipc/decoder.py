@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages as arrays over the buffers that came with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .._core.body_decoder import BatchParts, BodyDecoder, BodyMemory
+from .._core.export import ExportArguments
+from ..arrow.device_array import DeviceArray
+from ..arrow.options import check_option
+from ..export.exporter import ArrayExporter
+from .adopt import DeviceAdopter
+from .compression import decompress
+from .metadata import Header
+from .read_dictionaries import ReadDictionaries
+from .schema_messages import StoredSchema, read_schema
+
+if TYPE_CHECKING:
+    from .._core.schema import Schema
+    from ..cuda.streams import Stream
+
+__all__ = ["Checks", "DecodeOptions", "MessageDecoder", "Received"]
+
+#: How much of a batch is checked before it is used; see `from_messages`.
+Checks = Literal["sizes", "minimal", "full"]
+
+
+class Received(NamedTuple):
+    """A message that came.
+
+    Attributes
+    ----------
+    header
+        What its metadata says.
+    buffers
+        The buffers of its body, or one with the packed body.
+    """
+
+    header: Header
+    buffers: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeOptions:
+    """How messages become arrays.
+
+    Attributes
+    ----------
+    stream
+        The stream that waits for the buffers.
+    checks
+        What is checked.
+    mr
+        The memory resource of what is made later, for consumers that ask for another schema.
+    """
+
+    stream: Stream
+    checks: Checks
+    mr: Any = None
+
+    def __post_init__(self) -> None:
+        check_option("validate", self.checks, ("sizes", "minimal", "full"))
+
+
+class MessageDecoder:
+    """Makes the arrays of the messages of one stream or file.
+
+    Parameters
+    ----------
+    stored
+        The schema.
+    options
+        How messages become arrays.
+    """
+
+    def __init__(self, stored: StoredSchema, options: DecodeOptions) -> None:
+        self._options = options
+        self._decoder = _decoder_of(stored)
+        self._dictionaries = ReadDictionaries(
+            self._decoder, stored.dictionary_ids, options.checks, options.stream
+        )
+        self._arguments = ExportArguments(options.stream, mr=options.mr)
+        self._adopt = DeviceAdopter(options.stream)
+
+    @classmethod
+    def begin(cls, received: Iterator[Received], options: DecodeOptions) -> MessageDecoder:
+        """Take the first message of a stream, which tells the schema.
+
+        Raises
+        ------
+        ValueError
+            If it is another one, or there is none.
+        """
+        first = next(received, None)
+        if first is None:
+            raise ValueError("no message found, one with the schema expected")
+        return cls(read_schema(first.header.metadata), options)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of all batches."""
+        return self._decoder.schema
+
+    def batches(self, received: Iterable[Received]) -> Iterator[DeviceArray]:
+        """Give the record batches of messages, each made when it is asked for."""
+        first_row = 0
+        for message in received:
+            batch = self.read(message, first_row)
+            # A suspended generator must not keep buffers alive that its consumer has released.
+            del message
+            if batch is not None:
+                first_row += len(batch)
+                yield batch
+                del batch
+
+    def read(self, message: Received, first_row: int = 0) -> DeviceArray | None:
+        """Take one message; give a record batch if it is one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If metadata, buffers and schema contradict each other.
+        """
+        header = message.header
+        if header.kind == "schema":
+            raise ValueError("a second schema found, record batches and dictionaries expected")
+        parts = self._parts_of(header, message.buffers)
+        if header.kind == "dictionary":
+            self._dictionaries.tell(header.dictionary_id, parts, header.is_delta)
+            return None
+        options = self._options
+        array = self._decoder.batch(
+            parts, self._dictionaries.values(), options.checks, options.stream
+        )
+        schema = self.schema
+        exporter = ArrayExporter(self._arguments, array, schema, "table")
+        return DeviceArray(array, schema, "table", (), first_row, exporter)
+
+    def _parts_of(self, header: Header, buffers: list[Any]) -> BatchParts:
+        is_compressed = header.layout.codec is not None
+        if is_compressed:
+            buffers = decompress(header, buffers)
+        is_packed = len(buffers) == 1 and not is_compressed
+        return BatchParts(
+            header.metadata,
+            header.layout,
+            header.length,
+            header.variadic_counts,
+            BodyMemory(buffers, is_packed, self._adopt),
+            is_compressed,
+        )
+
+
+@lru_cache(maxsize=32)
+def _decoder_of(stored: StoredSchema) -> BodyDecoder:
+    return BodyDecoder(stored.schema.__arrow_c_schema__())
