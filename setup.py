@@ -19,7 +19,7 @@ def rapids(*names: str) -> list[str]:
 setup(
     name=f"cudf-arrow-bridge-cu{CUDA}",
     setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
-    install_requires=[*rapids("cudf"), "pyarrow>=19", "rich>=13"],
+    install_requires=[*rapids("cudf"), "flatbuffers>=24.3", "pyarrow>=19", "rich>=13"],
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
         f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of a flatbuffer that anybody may have made: each position is checked before it is read.
+
+The package ``flatbuffers`` has no verifier in Python, and would follow negative positions. Source:
+FlatBuffers, "FlatBuffers Internals".
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+__all__ = ["INT8", "INT16", "INT64", "UINT8", "UINT32", "Flatbuffer", "Table", "key_values"]
+
+INT8 = Struct("<b")
+UINT8 = Struct("<B")
+INT16 = Struct("<h")
+UINT16 = Struct("<H")
+INT32 = Struct("<i")
+UINT32 = Struct("<I")
+INT64 = Struct("<q")
+
+#: A table takes at least these bytes: its own first number, and the one that refers to it.
+MIN_TABLE_BYTES = 8
+
+#: Slots of the table KeyValue.
+KEY, VALUE = range(2)
+
+
+class Flatbuffer:
+    """The bytes of a flatbuffer.
+
+    Parameters
+    ----------
+    data : bytes
+        The bytes, without a length before them.
+    subject : str
+        What they are, for errors.
+    reads : list of (int, int), optional
+        Where to note first and last position of what decides about positions of the rest.
+    """
+
+    __slots__ = ("data", "reads", "subject", "tables")
+
+    def __init__(
+        self, data: bytes, subject: str, reads: list[tuple[int, int]] | None = None
+    ) -> None:
+        self.data = data
+        self.subject = subject
+        self.reads = reads
+        self.tables = 0
+
+    def root(self) -> Table:
+        """Return the table that the first number refers to."""
+        return Table(self, self.target(0))
+
+    def check(self, position: int, size: int, alignment: int) -> None:
+        """Raise ValueError if such an item would not lie within the bytes."""
+        if position % alignment:
+            raise self.error(position, "an item", f"a position that is a multiple of {alignment}")
+        if position + size > len(self.data):
+            raise self.error(position, f"an item of {size} bytes", f"{len(self.data)} in all")
+
+    def number(self, kind: Struct, position: int) -> int:
+        """Read a number that says how to go on."""
+        self.check(position, kind.size, kind.size)
+        self.note(position, kind.size)
+        value: int = kind.unpack_from(self.data, position)[0]
+        return value
+
+    def target(self, position: int) -> int:
+        """Return the position that the number there refers to."""
+        return position + self.number(UINT32, position)
+
+    def vector(self, position: int, item_size: int, alignment: int) -> tuple[int, int]:
+        """Return the position of the first item and how many there are; (0, 0) without any."""
+        count = self.number(UINT32, position)
+        if not count:
+            return 0, 0
+        self.check(position + 4, count * item_size, alignment)
+        return position + 4, count
+
+    def note(self, position: int, size: int) -> None:
+        """Note that these bytes decide about positions."""
+        if self.reads is not None:
+            self.reads.append((position, position + size))
+
+    def error(self, position: int, found: str, expected: str) -> ValueError:
+        """Return an error that says where."""
+        return ValueError(f"{self.subject} byte {position}: {found} found, {expected} expected")
+
+
+class Table:
+    """A table of a flatbuffer, whose slots are numbered as in its definition."""
+
+    __slots__ = ("buffer", "entries", "position", "vtable")
+
+    def __init__(self, buffer: Flatbuffer, position: int) -> None:
+        vtable = position - buffer.number(INT32, position)
+        if vtable < 0:
+            raise buffer.error(position, f"vtable at {vtable}", "0 or more")
+        size = buffer.number(UINT16, vtable)
+        if size < 4 or size % 2:
+            raise buffer.error(vtable, f"vtable of {size} bytes", "an even number from 4 on")
+        buffer.check(vtable, size, 2)
+        buffer.note(vtable, size)
+        buffer.tables += 1
+        if buffer.tables * MIN_TABLE_BYTES > len(buffer.data):
+            # Those that refer to the same tables again and again would keep us busy for ever.
+            raise buffer.error(position, "one table more", "fewer in so few bytes")
+        self.buffer = buffer
+        self.position = position
+        self.vtable = vtable
+        self.entries = size // 2 - 2
+
+    def slot(self, index: int, size: int) -> int:
+        """Return the position of a slot's value, 0 if it is not stored."""
+        if index >= self.entries:
+            return 0
+        offset: int = UINT16.unpack_from(self.buffer.data, self.vtable + 4 + 2 * index)[0]
+        if not offset:
+            return 0
+        self.buffer.check(self.position + offset, size, size)
+        return self.position + offset
+
+    def number(self, index: int, kind: Struct) -> int:
+        """Return the number in a slot, 0 if it is not stored."""
+        position = self.slot(index, kind.size)
+        return self.buffer.number(kind, position) if position else 0
+
+    def table(self, index: int) -> Table | None:
+        """Return the table that a slot refers to."""
+        position = self.slot(index, 4)
+        return Table(self.buffer, self.buffer.target(position)) if position else None
+
+    def vector(self, index: int, item_size: int, alignment: int) -> tuple[int, int]:
+        """Return the position of the first item and how many there are; (0, 0) without any."""
+        position = self.slot(index, 4)
+        if not position:
+            return 0, 0
+        return self.buffer.vector(self.buffer.target(position), item_size, alignment)
+
+    def tables_of(self, index: int) -> list[Table]:
+        """Return the tables in a vector."""
+        first, count = self.vector(index, 4, 4)
+        buffer = self.buffer
+        return [Table(buffer, buffer.target(first + 4 * item)) for item in range(count)]
+
+    def string(self, index: int) -> tuple[int, int]:
+        """Return the first and last position of a string."""
+        first, size = self.vector(index, 1, 1)
+        self.buffer.note(first, size)
+        return first, first + size
+
+
+def key_values(table: Table, index: int) -> dict[bytes, bytes]:
+    """Return the custom metadata in a slot; of equal keys, the last.
+
+    Raises
+    ------
+    ValueError
+        If it does not lie within the bytes, or its strings overlap.
+    """
+    pairs = [(pair.string(KEY), pair.string(VALUE)) for pair in table.tables_of(index)]
+    # Many long strings over the same bytes would take far more memory than these.
+    size = sum(stop - first for first, stop in {text for pair in pairs for text in pair})
+    data = table.buffer.data
+    if size > len(data):
+        raise table.buffer.error(table.position, f"strings of {size} bytes", f"{len(data)} in all")
+    texts = {text: data[slice(*text)] for pair in pairs for text in pair}
+    return {texts[key]: texts[value] for key, value in pairs}

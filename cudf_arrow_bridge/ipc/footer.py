@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The footer of an Arrow file: its schema, and where its messages are.
+
+Source: Arrow columnar format, File.fbs. Numbers in a flatbuffer that refer to a table count from
+where they are, so that a table may stay in the bytes of one flatbuffer and belong to another: the
+footer refers into the message that tells the schema, and the other way round when it is read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import flatbuffers
+import numpy as np
+
+from .flatbuffer_tables import INT16, UINT32, Flatbuffer, key_values
+from .metadata import HEADER, V4, V5, BytesLike, bytes_of, message_table
+from .schema_messages import StoredSchema, stored_schema_of
+
+__all__ = ["Block", "Footer", "make_footer", "read_footer"]
+
+#: Slots of the table Footer.
+VERSION, SCHEMA, DICTIONARIES, RECORD_BATCHES, CUSTOM_METADATA = range(5)
+
+#: The struct Block.
+BLOCK = np.dtype(
+    {
+        "names": ["offset", "metadata_length", "body_length"],
+        "formats": ["<i8", "<i4", "<i8"],
+        "offsets": [0, 8, 16],
+        "itemsize": 24,
+    }
+)
+
+#: A message of version 5 with a schema: root, vtable and table, which ends with the number that
+#: refers to the schema.
+MESSAGE_START = struct.Struct("<I 4x HHHHH 2x i hBx I")
+
+
+class Block(NamedTuple):
+    """Where a message is in a file."""
+
+    offset: int
+    metadata_length: int
+    """With what comes before the metadata, and its padding."""
+    body_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a file says at its end."""
+
+    schema: StoredSchema
+    dictionaries: list[Block]
+    batches: list[Block]
+    custom_metadata: dict[bytes, bytes]
+
+
+def make_footer(
+    schema_message: bytes, dictionaries: Sequence[Block], batches: Sequence[Block]
+) -> bytes:
+    """Return the flatbuffer of a footer, to be written at a multiple of 8.
+
+    Parameters
+    ----------
+    schema_message : bytes
+        The metadata of the message that tells the schema.
+    dictionaries, batches : sequence of Block
+        Where the messages are.
+    """
+    builder = flatbuffers.Builder(1024 + BLOCK.itemsize * (len(dictionaries) + len(batches)))
+    vectors = [(_add_blocks(builder, blocks), len(blocks)) for blocks in (batches, dictionaries)]
+    builder.StartObject(RECORD_BATCHES + 1)
+    builder.PrependUOffsetTRelativeSlot(RECORD_BATCHES, vectors[0][0], 0)
+    builder.PrependUOffsetTRelativeSlot(DICTIONARIES, vectors[1][0], 0)
+    builder.PrependUint32Slot(SCHEMA, 1, 0)
+    builder.PrependInt16Slot(VERSION, V5, 0)
+    builder.Finish(builder.EndObject())
+    footer = builder.Output()
+    for vector, count in vectors:
+        # The builder took each block for three numbers.
+        UINT32.pack_into(footer, len(footer) - vector, count)
+
+    message, _, _ = message_table(Flatbuffer(schema_message, "metadata"))
+    schema = message.buffer.target(message.slot(HEADER, 4))
+    footer += bytes(-len(footer) % 8)
+    slot = Flatbuffer(bytes(footer), "footer").root().slot(SCHEMA, 4)
+    UINT32.pack_into(footer, slot, len(footer) + schema - slot)
+    return bytes(footer + schema_message)
+
+
+def read_footer(footer: BytesLike, file_size: int) -> Footer:
+    """Read the footer of a file.
+
+    Parameters
+    ----------
+    footer : bytes-like
+        The flatbuffer. Nothing in it is believed.
+    file_size : int
+        Bytes that messages may lie in.
+
+    Raises
+    ------
+    TypeError
+        If the data is big-endian.
+    ValueError
+        If it is not a footer of Arrow 0.8 or newer, or refers to what is not in the file.
+    """
+    data = bytes_of(footer)
+    buffer = Flatbuffer(data, "footer")
+    table = buffer.root()
+    version = table.number(VERSION, INT16)
+    if version not in (V4, V5):
+        raise buffer.error(table.position, f"metadata version V{version + 1}", "V4 or V5")
+    schema = table.table(SCHEMA)
+    if schema is None:
+        raise buffer.error(table.position, "no schema", "one")
+    message = _message_start(schema.position) + data
+    return Footer(
+        stored_schema_of(schema, message),
+        _blocks(buffer, *table.vector(DICTIONARIES, BLOCK.itemsize, 8), file_size),
+        _blocks(buffer, *table.vector(RECORD_BATCHES, BLOCK.itemsize, 8), file_size),
+        key_values(table, CUSTOM_METADATA),
+    )
+
+
+def _message_start(schema: int) -> bytes:
+    """Return what makes a message of bytes that it is put before, which have a schema there."""
+    # Root: the table is at 20, its vtable of 10 bytes at 8: version at 4 of the table's 12 bytes,
+    # the header's type at 6, the header at 8.
+    vtable, table, header = 8, 20, 8
+    to_schema = MESSAGE_START.size + schema - (table + header)
+    return MESSAGE_START.pack(table, 10, 12, 4, 6, header, table - vtable, V5, 1, to_schema)
+
+
+def _add_blocks(builder: Any, blocks: Sequence[Block]) -> int:
+    numbers = np.zeros(len(blocks), BLOCK)
+    numbers[:] = list(blocks)
+    offset: int = builder.CreateNumpyVector(numbers.view(np.int64))
+    return offset
+
+
+def _blocks(buffer: Flatbuffer, first: int, count: int, file_size: int) -> list[Block]:
+    """Read blocks that must lie within a file."""
+    blocks = np.frombuffer(buffer.data, BLOCK, count, first)
+    offsets = blocks["offset"]
+    metadata_lengths = blocks["metadata_length"].astype(np.int64)
+    body_lengths = blocks["body_length"]
+    # In steps none of which goes below 0, where numbers would not have room for the sum.
+    inside = (offsets >= 0) & (offsets <= file_size) & (offsets % 8 == 0)
+    rest = np.where(inside, file_size - offsets, 0)
+    inside &= (metadata_lengths > 0) & (metadata_lengths <= rest)
+    rest -= np.where(inside, metadata_lengths, 0)
+    inside &= (body_lengths >= 0) & (body_lengths <= rest)
+    if not inside.all():
+        wrong = int(inside.argmin())
+        offset, metadata_length, body_length = blocks[wrong].tolist()
+        found = f"a message of {metadata_length}+{body_length} bytes at {offset}"
+        where = first + BLOCK.itemsize * wrong
+        raise buffer.error(where, found, f"one at a multiple of 8 in {file_size} bytes")
+    return [Block(*block) for block in blocks.tolist()]

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metadata of messages, read and written, with pyarrow on the other side."""
+
+from __future__ import annotations
+
+import io
+
+import nanoarrow.ipc
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.ipc.batch_templates import batch_template
+from cudf_arrow_bridge.ipc.metadata import HeaderReader, read_header
+from testing.ipc_streams import COLUMNS, dictionary, framed, messages_in, stream_of, table_of
+
+
+def pairs(header, name):
+    layout = header.layout
+    first, count = getattr(layout, name), getattr(layout, f"num_{name}")
+    return np.frombuffer(header.metadata, "<i8", 2 * count, first).reshape(-1, 2)
+
+
+def nodes_of(array):
+    """Length and null count of an array and those within, depth first, as pyarrow has them."""
+    yield len(array), array.null_count
+    if isinstance(array, pa.StructArray):
+        children = [array.field(i) for i in range(array.type.num_fields)]
+    elif isinstance(array, pa.MapArray):
+        yield len(array.keys), 0
+        children = [array.keys, array.items]
+    elif isinstance(array, pa.RunEndEncodedArray):
+        children = [array.run_ends, array.values]
+    else:
+        children = [array.values] if hasattr(array, "values") else []
+    for child in children:
+        yield from nodes_of(child)
+
+
+def written_again(stream):
+    """A stream with the same numbers and bodies, in metadata of batches that we write."""
+    again = io.BytesIO()
+    for message in messages_in(stream):
+        header = read_header(message.metadata)
+        metadata = header.metadata
+        if header.kind != "schema":
+            metadata = filled(header)
+            assert len(metadata) % 8 == 0
+            assert metadata != header.metadata
+        again.write(framed(metadata, message.body or b""))
+    return again.getvalue()
+
+
+def filled(header):
+    layout = header.layout
+    shape = (layout.num_nodes, layout.num_buffers, layout.num_variadic)
+    return batch_template(*shape, header.kind == "dictionary", layout.codec).fill(
+        header.length,
+        pairs(header, "nodes"),
+        pairs(header, "buffers").tolist(),
+        header.body_length,
+        header.variadic_counts,
+        header.dictionary_id,
+        header.is_delta,
+    )
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_numbers_are_those_of_pyarrows_batch(name):
+    stream = stream_of(table_of(name))
+    message = messages_in(stream)[-1]
+    header = read_header(message.metadata)
+    column = pa.ipc.open_stream(stream).read_next_batch().column(0)
+
+    assert header.kind == "batch"
+    assert header.length == len(column)
+    assert header.body_length == message.body.size
+    assert pairs(header, "nodes").tolist() == [list(node) for node in nodes_of(column)]
+    assert [pair for pair in pairs(header, "buffers").tolist() if pair[1]] == [
+        [buffer.address - message.body.address, buffer.size]
+        for buffer in column.buffers()
+        if buffer is not None and buffer.size
+    ]
+
+
+def test_counts_of_views_buffers():
+    headers = [
+        read_header(messages_in(stream_of(table_of(*names)))[-1].metadata)
+        for names in [("string view", "int", "short views", "struct of views"), ("int",)]
+    ]
+    assert [header.variadic_counts for header in headers] == [(1, 0, 1), ()]
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_codecs(codec):
+    headers = [
+        read_header(m.metadata) for m in messages_in(stream_of(table_of(), compression=codec))
+    ]
+    assert {header.layout.codec for header in headers[1:]} == {codec.replace("lz4", "lz4_frame")}
+
+
+@pytest.mark.parametrize("emit_deltas", [False, True])
+def test_dictionaries(emit_deltas):
+    arrays = [dictionary(["x"], [0]), dictionary(["x", "y"], [1]), dictionary(["x", "y"], [0])]
+    table = pa.table({"other": pa.chunked_array(arrays[-1:] * 3), "d": pa.chunked_array(arrays)})
+    stream = stream_of(table, emit_dictionary_deltas=emit_deltas)
+    headers = [read_header(message.metadata) for message in messages_in(stream)]
+    found = [
+        (header.dictionary_id, header.is_delta, header.length)
+        for header in headers
+        if header.kind == "dictionary"
+    ]
+    assert found == [(0, False, 2), (1, False, 1), (1, emit_deltas, 1 if emit_deltas else 2)]
+    assert pa.ipc.open_stream(written_again(stream)).read_all() == table
+
+
+def test_versions():
+    stream = stream_of(table_of("int"), metadata_version=pa.ipc.MetadataVersion.V4)
+    assert [read_header(m.metadata).layout.version for m in messages_in(stream)] == [3, 3]
+    (_, batch) = messages_in(stream_of(table_of("int")))
+    assert read_header(batch.metadata).layout.version == 4
+
+
+def test_a_messages_own_metadata():
+    stream = stream_of(table_of("int"), custom_metadata={"k": "v", "empty": "", "": "x"})
+    schema, batch = (read_header(message.metadata) for message in messages_in(stream))
+    assert schema.custom_metadata == {}
+    assert batch.custom_metadata == {b"k": b"v", b"empty": b"", b"": b"x"}
+
+
+def test_tensors_are_refused():
+    sink = pa.BufferOutputStream()
+    pa.ipc.write_tensor(pa.Tensor.from_numpy(np.arange(3)), sink)
+    message = pa.ipc.read_message(sink.getvalue())
+    with pytest.raises(
+        ValueError, match=r"metadata byte \d+: a tensor found, a schema, dictionary"
+    ):
+        read_header(message.metadata)
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@pytest.mark.parametrize("names", [*((name,) for name in COLUMNS), tuple(COLUMNS)])
+def test_pyarrow_reads_what_is_filled(names, compression):
+    table = table_of(*names)
+    read = pa.ipc.open_stream(written_again(stream_of(table, compression=compression))).read_all()
+    read.validate(full=True)
+    assert read == table
+
+
+def test_others_read_what_is_filled():
+    table = table_of("int", "string", "string view", "struct")
+    stream = written_again(stream_of(table))
+    assert pl.read_ipc_stream(stream).equals(pl.from_arrow(table))
+    plain = table_of("int", "string", "struct", "dictionary").drop("dictionary")
+    with nanoarrow.ipc.InputStream.from_readable(written_again(stream_of(plain))) as source:
+        assert pa.RecordBatchReader.from_stream(source).read_all() == plain
+
+
+@pytest.mark.parametrize("columns", [0, 1, 7, 100, 1000, 5000])
+def test_many_columns(columns):
+    table = pa.table({str(i): [i, None] for i in range(columns)})
+    stream = stream_of(table)
+    if columns:
+        assert pa.ipc.open_stream(written_again(stream)).read_all() == table
+    template = batch_template(columns, 2 * columns)
+    assert (template.layout.num_nodes, template.layout.num_buffers) == (columns, 2 * columns)
+    assert len(template.data) < 48 * columns + 150
+
+
+@pytest.mark.parametrize("codec", [None, "lz4_frame", "zstd"])
+@pytest.mark.parametrize("is_dictionary", [False, True])
+@pytest.mark.parametrize("variadic", [0, 1, 3])
+def test_templates_have_place_for_all_numbers(codec, is_dictionary, variadic):
+    template = batch_template(3, 5, variadic, is_dictionary, codec)
+    layout = template.layout
+    assert layout.kind == ("dictionary" if is_dictionary else "batch")
+    assert layout.codec == codec
+    numbers = [8, 8, 48, 80, *([8 * variadic] if variadic else []), *([8, 1] * is_dictionary)]
+    runs = layout.numbers()
+    assert sorted(stop - first for first, stop in runs) == sorted(numbers)
+    assert all(first % 8 == 0 for first, stop in runs if stop - first > 1)
+    assert all(runs[i][1] <= runs[i + 1][0] for i in range(len(runs) - 1))
+    assert not any(any(template.data[first:stop]) for first, stop in runs)
+
+    empty = template.fill(0, [(0, 0)] * 3, [(0, 0)] * 5, 0, [0] * variadic)
+    assert empty == template.data
+    header = read_header(empty)
+    assert (header.length, header.body_length, header.dictionary_id) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        (([(0, 0)], [(0, 0)] * 2, 0, [0]), "numbers of nodes: 2 found, 4 expected"),
+        (([(0, 0)] * 2, [(0, 0)] * 3, 0, [0]), "numbers of buffers: 6 found, 4 expected"),
+        (([(0, 0)] * 2, [(0, 0)] * 2, 0), "variadic counts: 0 found, 1 expected"),
+    ],
+)
+def test_too_many_or_too_few_numbers(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        batch_template(2, 2, 1).fill(0, *numbers)
+
+
+def test_templates_are_remembered():
+    assert batch_template(2, 3) is batch_template(2, 3)
+    assert batch_template(2, 3) is not batch_template(2, 3, 0, True)
+
+
+def test_layouts_are_remembered():
+    table = table_of("int", "string view", "dictionary")
+    messages = messages_in(stream_of(pa.concat_tables([table, table.slice(1), table.slice(3)])))
+    reader = HeaderReader()
+    headers = [reader.read(message.metadata) for message in messages]
+    assert headers == [read_header(message.metadata) for message in messages]
+    batches = [header for header in headers if header.kind == "batch"]
+    assert [batch.length for batch in batches] == [5, 4, 2]
+    assert {id(batch.layout) for batch in batches} == {id(batches[0].layout)}
+
+
+def test_layouts_that_are_remembered_are_few():
+    reader = HeaderReader()
+    for columns in range(3 * HeaderReader.LIMIT):
+        reader.read(batch_template(columns, columns).data)
+    newest, oldest = (batch_template(columns, columns).data for columns in (columns, 0))
+    assert reader.read(newest).layout is reader.read(newest).layout
+    first = reader.read(oldest).layout
+    assert first == read_header(oldest).layout
+    assert reader.read(oldest).layout is first
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, pa.py_buffer, np.frombuffer])
+def test_all_kinds_of_bytes(kind):
+    data = batch_template(1, 2).data
+    given = np.frombuffer(data, np.int32) if kind is np.frombuffer else kind(data)
+    for read in (read_header, HeaderReader().read):
+        header = read(given)
+        assert header == read_header(data)
+        assert type(header.metadata) is bytes

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas as messages, with pyarrow on the other side."""
+
+from __future__ import annotations
+
+import flatbuffers
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.ipc.metadata import read_header
+from cudf_arrow_bridge.ipc.schema_messages import read_schema, schema_message
+from testing.ipc_streams import COLUMNS, messages_in, stream_of, table_of
+
+D = pa.dictionary(pa.int8(), pa.string())
+
+
+@pytest.mark.parametrize("names", [*((name,) for name in COLUMNS), tuple(COLUMNS)])
+def test_schemas(names):
+    schema = table_of(*names).schema.with_metadata({"k": "v"})
+    metadata = schema_message(schema)
+    assert metadata == messages_in(stream_of(schema.empty_table()))[0].metadata.to_pybytes()
+    assert read_header(metadata).kind == "schema"
+    assert read_schema(metadata).schema.equals(schema, check_metadata=True)
+
+
+@pytest.mark.parametrize(
+    ("types", "ids"),
+    [
+        ([pa.int8(), pa.string()], ()),
+        ([D, pa.int8(), D], (0, 1)),
+        ([pa.list_(D), pa.struct([("a", D), ("b", pa.int8()), ("c", D)])], (0, 1, 2)),
+        ([pa.dictionary(pa.int32(), pa.struct([("a", D), ("b", D)])), D], (0, 1, 2, 3)),
+        ([pa.run_end_encoded(pa.int32(), D), pa.map_(pa.string(), D)], (0, 1)),
+    ],
+)
+def test_ids_of_dictionaries(types, ids):
+    schema = pa.schema([(str(i), type_) for i, type_ in enumerate(types)])
+    stored = read_schema(schema_message(schema))
+    assert stored.schema == schema
+    assert stored.dictionary_ids == ids
+
+
+def test_ids_are_those_of_the_messages():
+    stream = stream_of(table_of("nested dictionary", "list of dictionary", "dictionary"))
+    headers = [read_header(message.metadata) for message in messages_in(stream)]
+    ids = {header.dictionary_id for header in headers if header.kind == "dictionary"}
+    assert sorted(read_schema(headers[0].metadata).dictionary_ids) == sorted(ids)
+
+
+def test_dictionaries_of_extension_types_have_ids():
+    schema = pa.schema([("a", pa.opaque(D, "thing", "vendor")), ("b", D)])
+    stored = read_schema(schema_message(schema))
+    assert stored.schema == schema
+    assert stored.dictionary_ids == (0, 1)
+
+
+def test_fields_may_share_an_id():
+    metadata = schema_message(pa.schema([("a", D), ("b", D), ("c", D)]))
+    two, one = (number.to_bytes(8, "little") for number in (2, 1))
+    assert metadata.count(two) == 1
+    assert read_schema(metadata.replace(two, one)).dictionary_ids == (0, 1, 1)
+
+
+def test_schemas_are_remembered():
+    metadata = schema_message(pa.schema([("a", D)]))
+    assert read_schema(metadata) is read_schema(bytearray(metadata))
+
+
+def nested(depth):
+    type_ = pa.int8()
+    for _ in range(depth - 1):
+        type_ = pa.list_(type_)
+    return schema_message(pa.schema([("a", type_)]))
+
+
+def test_depth_is_bounded():
+    read_schema(nested(64))
+    with pytest.raises(ValueError, match="a field deeper than that found, 64 levels expected"):
+        read_schema(nested(65))
+
+
+def test_a_batch_is_no_schema():
+    message = messages_in(stream_of(table_of("int")))[-1]
+    with pytest.raises(ValueError, match="message: a batch found, a schema expected"):
+        read_schema(message.metadata)
+
+
+def test_what_pyarrow_refuses_is_a_value_error():
+    metadata = schema_message(pa.schema([("a", pa.int32())]))
+    width = (32).to_bytes(4, "little")
+    assert metadata.count(width) == 1
+    with pytest.raises(ValueError, match=r"^schema: "):
+        read_schema(metadata.replace(width, (33).to_bytes(4, "little")))
+
+
+def message_with(schema):
+    """The metadata of a schema that is built by a function of a builder."""
+    builder = flatbuffers.Builder()
+    header = schema(builder)
+    builder.StartObject(5)
+    builder.PrependInt16Slot(0, 4, 0)
+    builder.PrependUint8Slot(1, 1, 0)
+    builder.PrependUOffsetTRelativeSlot(2, header, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def vector_of(builder, tables):
+    builder.StartVector(4, len(tables), 4)
+    for table in tables:
+        builder.PrependUOffsetTRelative(table)
+    return builder.EndVector()
+
+
+def schema_of(builder, fields, endianness=0):
+    vector = vector_of(builder, fields)
+    builder.StartObject(4)
+    builder.PrependInt16Slot(0, endianness, 0)
+    builder.PrependUOffsetTRelativeSlot(1, vector, 0)
+    return builder.EndObject()
+
+
+def struct_of(builder, children):
+    vector = vector_of(builder, children)
+    builder.StartObject(0)
+    type_ = builder.EndObject()
+    builder.StartObject(6)
+    builder.PrependUint8Slot(2, 13, 0)
+    builder.PrependUOffsetTRelativeSlot(3, type_, 0)
+    builder.PrependUOffsetTRelativeSlot(5, vector, 0)
+    return builder.EndObject()
+
+
+def test_big_endian_is_refused():
+    assert read_schema(message_with(lambda b: schema_of(b, []))).schema == pa.schema([])
+    with pytest.raises(TypeError, match="schema: big-endian data found, little-endian expected"):
+        read_schema(message_with(lambda b: schema_of(b, [], 1)))
+
+
+def test_fields_that_contain_each_other_many_times_over():
+    def schema(builder, levels):
+        fields = [struct_of(builder, [])]
+        for _ in range(levels):
+            fields = [struct_of(builder, fields)] * 2
+        return schema_of(builder, fields)
+
+    assert read_schema(message_with(lambda b: schema(b, 1))).schema.types[1].num_fields == 1
+    with pytest.raises(ValueError, match="one table more found, fewer in so few bytes expected"):
+        read_schema(message_with(lambda b: schema(b, 40)))
