@@ -11,7 +11,7 @@ SOURCES = Path(__file__).parents[2] / "csrc/src"
 #: From top to bottom. A row may include those below it, and none of its neighbours.
 LAYERS = (
     ("async",),
-    ("tensor", "stream"),
+    ("tensor", "stream", "ipc"),
     ("import", "export"),
     ("arrays",),
     ("validate", "schema"),

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -172,16 +173,20 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
  * @brief A packed body as pieces of host memory, one after the other: the buffers and the zeros
  * between them.
  *
- * The pieces of host memory are the buffers themselves. Device memory is copied through two pieces
- * of pinned memory: while one is used, the next is being copied.
+ * The pieces of host memory are the buffers themselves; for pinned memory the first step waits for
+ * the stream. Device and managed memory is copied through two pieces of pinned memory: while one is
+ * used, the next is being copied. If this is destroyed before the end, the body and that memory are
+ * kept until the copies are done.
  */
 class CUDF_ARROW_BRIDGE_EXPORT body_download {
  public:
   /**
+   * @throws std::invalid_argument if `chunk_size` is 0
    * @throws rmm::cuda_error if CUDA refuses the first copy
    *
    * @param body Body to read
-   * @param chunk_size Bytes of each piece of device memory at most
+   * @param chunk_size Bytes of each piece of device memory at most; pieces are no larger than 16
+   * MiB whatever it is, and smaller where that much pinned memory is not free
    * @param stream Stream that copies are enqueued on, the one of `describe_body`; must outlive this
    */
   body_download(ipc_body body, std::size_t chunk_size, cuda::stream_ref stream);
@@ -194,6 +199,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_download {
    * @brief The next piece, empty at the end; valid until the next call. Waits for its copy.
    *
    * @throws rmm::cuda_error if a copy, or work before it, has failed
+   * @throws std::logic_error if an earlier call has failed
    */
   [[nodiscard]] std::span<std::byte const> next();
 
@@ -205,14 +211,19 @@ class CUDF_ARROW_BRIDGE_EXPORT body_download {
 /**
  * @brief Device memory that is filled with bytes of the host, piece by piece, through two pieces of
  * pinned memory: while one is filled, the other is being copied.
+ *
+ * Not for columns in host memory, which are filled without pieces. All of it is for the device that
+ * is current on construction.
  */
 class CUDF_ARROW_BRIDGE_EXPORT body_upload {
  public:
   /**
+   * @throws std::logic_error without a GPU
+   * @throws std::invalid_argument if `chunk_size` is 0
    * @throws rmm::cuda_error, rmm::bad_alloc
    *
    * @param size Bytes of the body
-   * @param chunk_size Bytes of each piece at most
+   * @param chunk_size Bytes of each piece at most, as for `body_download`
    * @param stream Stream that copies are enqueued on; must outlive the memory
    * @param mr Resource for the memory
    */
@@ -230,11 +241,12 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
    * Waits until an earlier copy from it is done.
    *
    * @throws rmm::cuda_error if work on the stream has failed
+   * @throws std::logic_error if an earlier call has failed
    */
   [[nodiscard]] std::span<std::byte> next();
 
   /**
-   * @brief Enqueues the copy of the first `filled` bytes of the piece that `next` gave.
+   * @brief Enqueues the copy of the first `filled` bytes of the piece that `next` gave last.
    *
    * @throws std::invalid_argument for more bytes than the piece has
    * @throws rmm::cuda_error if CUDA refuses it
@@ -244,7 +256,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   /**
    * @brief The memory, on whose stream the copies are enqueued.
    *
-   * @throws std::logic_error if the body is not complete
+   * @throws std::logic_error if the body is not complete, or was given before
    */
   [[nodiscard]] rmm::device_buffer finish();
 
@@ -252,5 +264,47 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// Called when a signal has interrupted a call that waits; what it throws ends the call.
+using signal_function = std::function<void()>;
+
+/**
+ * @brief Writes a packed body to a file, pipe or socket, from where it lies: many buffers with each
+ * call of the system, and device memory as `body_download` gives it.
+ *
+ * A descriptor that does not block is waited for.
+ *
+ * @throws std::system_error if the system refuses it, with its errno; part may be written then
+ * @throws std::invalid_argument, std::logic_error, rmm::cuda_error as `body_download`
+ *
+ * @param fd Descriptor to write to, at its own position
+ * @param head Bytes that come before the body, such as the message's metadata
+ * @param body Body to write
+ * @param chunk_size Bytes of each piece of device memory at most
+ * @param stream Stream that copies are enqueued on
+ * @param on_signal Called at each interruption
+ */
+CUDF_ARROW_BRIDGE_EXPORT void write_body(int fd,
+                                         std::span<std::byte const> head,
+                                         ipc_body const& body,
+                                         std::size_t chunk_size,
+                                         cuda::stream_ref stream,
+                                         signal_function const& on_signal);
+
+/**
+ * @brief Reads from a file, pipe or socket until `target` is full or there is no more.
+ *
+ * A descriptor that does not block is waited for.
+ *
+ * @throws std::system_error if the system refuses it, with its errno
+ *
+ * @param fd Descriptor to read from, at its own position
+ * @param target Memory to fill
+ * @param on_signal Called at each interruption
+ * @return Bytes read: fewer than `target` has only at the end of the file
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::size_t read_fully(int fd,
+                                                              std::span<std::byte> target,
+                                                              signal_function const& on_signal);
 
 }  // namespace cudf_arrow_bridge

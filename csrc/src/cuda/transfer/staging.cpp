@@ -13,6 +13,7 @@
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -22,8 +23,11 @@ constexpr std::size_t block_size  = std::size_t{1} << 16;  ///< granularity of a
 constexpr std::size_t pinned_size = std::size_t{1}
                                     << 26;  ///< the largest size of libcudf's own pool
 
+constexpr std::size_t whole_blocks(std::size_t size)
+{ return (size + block_size - 1) / block_size * block_size; }
+
 /**
- * @brief The pinned memory of this process, lent to uploads and read-backs in whole blocks.
+ * @brief The pinned memory of this process, lent to transfers in whole blocks.
  *
  * Pinning may make the host wait for the device, so all memory is pinned at the first use.
  * libcudf's pinned resource is no alternative: work on another stream may still read what it gives
@@ -37,24 +41,32 @@ class pinned_pool {
     return pool.get();
   }
 
-  /// @return Memory of `size` bytes, a multiple of the block size; null if there is none
-  std::byte* take(std::size_t size)
+  /// @return Memory of `most` bytes, else as much as there is in one piece; empty if that is less
+  /// than `least`. Both are multiples of the block size.
+  std::span<std::byte> take(std::size_t least, std::size_t most)
   {
     auto const lock = std::lock_guard{mutex_};
     if (!is_pinned_) { pin(); }
-    auto const range = std::find_if(
-      free_.begin(), free_.end(), [size](auto const& free) { return free.size >= size; });
-    if (range == free_.end()) { return nullptr; }
-    auto* const memory = range->begin;
-    range->begin += size;
-    range->size -= size;
+    auto range = std::find_if(
+      free_.begin(), free_.end(), [most](auto const& free) { return free.size >= most; });
+    if (range == free_.end()) {
+      range = std::max_element(free_.begin(), free_.end(), [](auto const& one, auto const& other) {
+        return one.size < other.size;
+      });
+    }
+    if (range == free_.end() || range->size < least) { return {}; }
+    auto const taken = std::span{range->begin, std::min(range->size, most)};
+    range->begin += taken.size();
+    range->size -= taken.size();
     if (range->size == 0) { free_.erase(range); }
-    return memory;
+    return taken;
   }
 
-  void give_back(std::byte* memory, std::size_t size) noexcept
+  void give_back(std::span<std::byte> piece) noexcept
   {
-    auto const lock = std::lock_guard{mutex_};
+    auto* const memory = piece.data();
+    auto size          = piece.size();
+    auto const lock    = std::lock_guard{mutex_};
     auto next =
       std::lower_bound(free_.begin(), free_.end(), memory, [](auto const& free, auto* at) {
         return free.begin < at;
@@ -99,15 +111,14 @@ class pinned_pool {
 
 }  // namespace
 
-pinned_memory::pinned_memory(std::size_t size)
-  : size_{(size + block_size - 1) / block_size * block_size},
-    memory_{pinned_pool::instance().take(size_)}
+pinned_memory::pinned_memory(std::size_t least, std::size_t most)
+  : memory_{pinned_pool::instance().take(whole_blocks(least), whole_blocks(most))}
 {
 }
 
 pinned_memory::~pinned_memory()
 {
-  if (memory_ != nullptr) { pinned_pool::instance().give_back(memory_, size_); }
+  if (!memory_.empty()) { pinned_pool::instance().give_back(memory_); }
 }
 
 /// Pinned memory of one upload, kept until the copies from it are done.

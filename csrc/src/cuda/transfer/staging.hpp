@@ -4,6 +4,7 @@
 #include <cuda/stream>
 
 #include <cstddef>
+#include <span>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -12,17 +13,23 @@ class staging_block;
 /// Pinned host memory, borrowed from a pool.
 class pinned_memory {
  public:
-  explicit pinned_memory(std::size_t size);
+  explicit pinned_memory(std::size_t size) : pinned_memory{size, size} {}
+
+  /// Borrows `most` bytes, or as many as there are in one piece, but no fewer than `least`.
+  pinned_memory(std::size_t least, std::size_t most);
+
   pinned_memory(pinned_memory const&)            = delete;
   pinned_memory& operator=(pinned_memory const&) = delete;
   ~pinned_memory();
 
   /// @return The memory; null if none was available
-  [[nodiscard]] std::byte* data() const noexcept { return memory_; }
+  [[nodiscard]] std::byte* data() const noexcept { return memory_.data(); }
+
+  /// @return Its bytes, in whole blocks of the pool's
+  [[nodiscard]] std::size_t size() const noexcept { return memory_.size(); }
 
  private:
-  std::size_t size_;
-  std::byte* memory_;
+  std::span<std::byte> memory_;
 };
 
 /**

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nvtx.hpp"
+#include "cuda/location/device_guard.hpp"
+#include "cuda/ordering/events.hpp"
+#include "cuda/transfer/pinned_chunks.hpp"
+#include "ipc/packed_runs.hpp"
+
+#include <cudf_arrow_bridge/ipc.hpp>
+
+#include <rmm/detail/error.hpp>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+namespace {
+
+constexpr std::array<std::byte, ipc_alignment> zeros{};
+
+}  // namespace
+
+struct body_download::state {
+  state(ipc_body&& all, std::size_t chunk_size, cuda::stream_ref copied_on)
+    : body{std::move(all)}, stream{copied_on}
+  {
+    auto const total = static_cast<std::size_t>(body.packed_size());
+    if (total == 0 || detail::is_read_in_place(body.location)) { return; }
+    auto const guard = detail::guard_device(body.location);
+    chunks.emplace(total, chunk_size, stream, body.owner);
+    enqueue_piece();
+  }
+
+  std::span<std::byte const> next()
+  {
+    if (!chunks) { return next_buffer(); }
+    if (num_given == num_enqueued) { return {}; }
+    auto const guard = detail::guard_device(body.location);
+    enqueue_piece();
+    chunks->wait_for_piece(num_given);
+    auto const number = num_given++;
+    return chunks->piece(number).first(sizes[number % 2]);
+  }
+
+  /// A piece of host memory.
+  std::span<std::byte const> next_buffer()
+  {
+    if (body.location.device_type == ARROW_DEVICE_CUDA_HOST && !is_written) {
+      auto const guard = detail::guard_device(body.location);
+      RMM_CUDA_TRY(detail::synchronize(stream));
+      is_written = true;
+    }
+    auto const run = runs.take(std::numeric_limits<std::size_t>::max());
+    if (run.address == nullptr) { return std::span{zeros}.first(run.size); }
+    return {static_cast<std::byte const*>(run.address), run.size};
+  }
+
+  /// Enqueues the copies of the piece after the newest, if there is one.
+  void enqueue_piece()
+  {
+    auto const piece = chunks->piece(num_enqueued);
+    auto filled      = std::size_t{0};
+    while (filled < piece.size()) {
+      auto const run = runs.take(piece.size() - filled);
+      if (run.size == 0) { break; }
+      auto* const target = piece.data() + filled;
+      if (run.address == nullptr) {
+        std::memset(target, 0, run.size);
+      } else {
+        chunks->copy(target, run.address, run.size);
+      }
+      filled += run.size;
+    }
+    if (filled == 0) { return; }
+    chunks->end_piece(num_enqueued);
+    sizes[num_enqueued % 2] = filled;
+    ++num_enqueued;
+  }
+
+  ipc_body body;
+  cuda::stream_ref stream;
+  detail::packed_runs runs{body};
+  bool has_failed{false};
+  bool is_written{false};                         ///< whether pinned memory was waited for
+  std::optional<detail::pinned_chunks> chunks{};  ///< of device memory
+  std::array<std::size_t, 2> sizes{};             ///< of the newest pieces
+  std::size_t num_enqueued{0};
+  std::size_t num_given{0};
+};
+
+body_download::body_download(ipc_body body, std::size_t chunk_size, cuda::stream_ref stream)
+{
+  detail::nvtx_range const range{__func__};
+  if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: 0 found, at least 1 expected"}; }
+  state_ = std::make_unique<state>(std::move(body), chunk_size, stream);
+}
+
+body_download::~body_download() = default;
+
+std::span<std::byte const> body_download::next()
+{
+  detail::nvtx_range const range{__func__};
+  // A piece that was not copied whole would be missing from what comes.
+  if (std::exchange(state_->has_failed, true)) {
+    throw std::logic_error{"a download that has failed found, one that has not expected"};
+  }
+  auto const piece   = state_->next();
+  state_->has_failed = false;
+  return piece;
+}
+
+}  // namespace cudf_arrow_bridge
