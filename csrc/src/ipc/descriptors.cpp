@@ -16,13 +16,13 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// Waits until a descriptor that does not block can go on, or a signal comes.
-void wait_for(int fd, short events, char const* operation)
+/// Waits until a descriptor that does not block can go on. @return Whether a signal came before
+bool is_interrupted(int fd, short events, char const* operation)
 {
   auto one = pollfd{fd, events, 0};
-  if (::poll(&one, 1, -1) < 0 && errno != EINTR) {
-    throw std::system_error{errno, std::generic_category(), operation};
-  }
+  if (::poll(&one, 1, -1) >= 0) { return false; }
+  if (errno == EINTR) { return true; }
+  throw std::system_error{errno, std::generic_category(), operation};
 }
 
 /**
@@ -37,14 +37,11 @@ std::size_t repeat(
   for (;;) {
     auto const result = call();
     if (result >= 0) { return static_cast<std::size_t>(result); }
-    auto const error = errno;
-    if (error == EAGAIN || error == EWOULDBLOCK) {
-      wait_for(fd, events, operation);
-    } else if (error != EINTR) {
-      throw std::system_error{error, std::generic_category(), operation};
+    auto const is_full = errno == EAGAIN || errno == EWOULDBLOCK;
+    if (!is_full && errno != EINTR) {
+      throw std::system_error{errno, std::generic_category(), operation};
     }
-    // Also after waiting, which a signal may have ended.
-    on_signal();
+    if (!is_full || is_interrupted(fd, events, operation)) { on_signal(); }
   }
 }
 
