@@ -354,39 +354,6 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
     ) except +libcudf_exception_handler
 
 
-cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil:
-    cdef cppclass ipc_buffer:
-        const void* address
-        int64_t size
-
-    cdef cppclass ipc_body:
-        vector[ipc_buffer] buffers
-        memory_location location
-        shared_ptr[const void] owner
-        int64_t packed_size() noexcept
-
-    cdef cppclass byte_span "std::span<std::byte>":
-        byte_span() noexcept
-        char* data() noexcept
-        size_t size() noexcept
-
-    cdef cppclass const_byte_span "std::span<std::byte const>":
-        const_byte_span() noexcept
-        const char* data() noexcept
-        size_t size() noexcept
-
-    cdef cppclass body_download:
-        body_download(ipc_body, size_t, stream_ref) except +libcudf_exception_handler
-        const_byte_span next() except +libcudf_exception_handler
-
-    cdef cppclass body_upload:
-        body_upload(
-            size_t, size_t, stream_ref, device_async_resource_ref
-        ) except +libcudf_exception_handler
-        byte_span next() except +libcudf_exception_handler
-        void commit(size_t) except +libcudf_exception_handler
-
-
 cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass async_stream_reader:
         async_stream_reader(int64_t, function[void()]) except +libcudf_exception_handler
@@ -500,6 +467,7 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         vector[int64_t] variadic_counts
         vector[device_array] dictionaries
         memory_location location
+        shared_ptr[const void] owner
         int64_t packed_size() noexcept
 
     ipc_body describe_body(
@@ -549,3 +517,24 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         device_array dictionary(
             size_t, const ipc_batch&, array_span, const ipc_memory&, body_checks, stream_ref
         ) except +libcudf_exception_handler
+
+    cdef cppclass byte_span "std::span<std::byte>":
+        byte_span() noexcept
+        char* data() noexcept
+        size_t size() noexcept
+
+    cdef cppclass const_byte_span "std::span<std::byte const>":
+        const_byte_span() noexcept
+        const char* data() noexcept
+        size_t size() noexcept
+
+    cdef cppclass body_download:
+        body_download(ipc_body, size_t, stream_ref) except +libcudf_exception_handler
+        const_byte_span next() except +libcudf_exception_handler
+
+    cdef cppclass body_upload:
+        body_upload(
+            size_t, size_t, stream_ref, device_async_resource_ref
+        ) except +libcudf_exception_handler
+        byte_span next() except +libcudf_exception_handler
+        void commit(size_t) except +libcudf_exception_handler
