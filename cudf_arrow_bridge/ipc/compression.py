@@ -6,27 +6,34 @@ Source: Arrow columnar format, "Compression".
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from .._core.ipc import ALIGNMENT, IpcBody
-from .batch_templates import BatchTemplate
+from .._core.ipc import ALIGNMENT, BodyBuffer, IpcBody
+from .batch_templates import batch_template
 from .metadata import Header
 
-__all__ = ["Compression", "check_compression", "compress", "decompress"]
+__all__ = [
+    "Compression",
+    "check_compression",
+    "compress",
+    "compressed_metadata",
+    "decompress",
+]
 
 Compression = Literal["lz4", "zstd"]
 
 #: The codecs as flatbuffers name them.
-CODECS = {"lz4": "lz4_frame", "zstd": "zstd"}
+CODECS: dict[Compression, Literal["lz4_frame", "zstd"]] = {"lz4": "lz4_frame", "zstd": "zstd"}
 NAMES = {codec: name for name, codec in CODECS.items()}
 #: Bytes that one byte of compressed data can stand for at most, as the formats are: more is not
 #: believed, before it is allocated.
 MOST_BYTES = {"lz4": 256, "zstd": 2**16}
 #: A buffer begins with its size before it was compressed, or with this if it is not.
-PREFIX_BYTES = 8
+SIZE = struct.Struct("<q")
 NOT_COMPRESSED = -1
 
 
@@ -37,49 +44,38 @@ def check_compression(compression: object) -> Compression | None:
     return compression  # type: ignore[return-value]
 
 
-def compress(body: IpcBody, compression: Compression) -> tuple[list[Any], list[tuple[int, int]]]:
-    """Compress the buffers of a body in host memory.
-
-    Returns
-    -------
-    list of bytes-like
-        The pieces of the packed body: buffers and the zeros between them.
-    list of (int, int)
-        Offset and length of each buffer.
-    """
+def compress(body: IpcBody, compression: Compression) -> list[bytes]:
+    """Return the buffers of a body, compressed; it is in host memory."""
     codec = pa.Codec(compression)
-    pieces: list[Any] = []
-    pairs = []
-    offset = 0
-    for buffer in body.buffers():
-        piece = [] if buffer.size == 0 else _compressed(codec, buffer)
-        size = sum(map(len, piece))
-        pairs.append((offset, size))
-        pieces += [*piece, bytes(-size % ALIGNMENT)]
-        offset += size + -size % ALIGNMENT
-    return pieces, pairs
+    return [_compressed(codec, buffer) for buffer in body.buffers()]
 
 
-def _compressed(codec: pa.Codec, buffer: Any) -> list[Any]:
-    data = codec.compress(pa.py_buffer(buffer))
+def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
+    if buffer.size == 0:
+        return b""
+    data: pa.Buffer = codec.compress(pa.py_buffer(buffer))
     if len(data) < buffer.size:
-        return [np.int64(buffer.size).tobytes(), memoryview(data)]
-    return [np.int64(NOT_COMPRESSED).tobytes(), memoryview(buffer)]
+        return b"".join((SIZE.pack(buffer.size), data))
+    return b"".join((SIZE.pack(NOT_COMPRESSED), buffer))
 
 
 def compressed_metadata(
-    template: BatchTemplate, body: IpcBody, pairs: list[tuple[int, int]], **of_dictionary: Any
+    buffers: list[bytes],
+    body: IpcBody,
+    compression: Compression,
+    dictionary: tuple[int, bool] | None = None,
 ) -> bytes:
-    """Return the metadata of a compressed body."""
-    offset, size = pairs[-1] if pairs else (0, 0)
-    return template.fill(
-        body.length,
-        body.nodes(),
-        pairs,
-        offset + size + -size % ALIGNMENT,
-        body.variadic_counts(),
-        **of_dictionary,
+    """Return the metadata of a compressed body; `dictionary` is its id and whether it is a delta."""
+    pairs = []
+    offset = 0
+    for buffer in buffers:
+        pairs.append((offset, len(buffer)))
+        offset += len(buffer) + -len(buffer) % ALIGNMENT
+    template = batch_template(
+        *body.shape, is_dictionary=dictionary is not None, compression=CODECS[compression]
     )
+    counts = body.variadic_counts()
+    return template.fill(body.length, body.nodes(), pairs, offset, counts, *(dictionary or ()))
 
 
 def decompress(header: Header, buffers: list[Any]) -> list[Any]:
@@ -137,10 +133,10 @@ def _bytes_of(buffer: Any) -> memoryview:
 def _decompressed(name: str, data: memoryview) -> Any:
     if not data:
         return None
-    if len(data) < PREFIX_BYTES:
-        raise ValueError(f"{len(data)} bytes found, at least {PREFIX_BYTES} expected")
-    size = int(np.frombuffer(data, "<i8", 1)[0])
-    rest = data[PREFIX_BYTES:]
+    if len(data) < SIZE.size:
+        raise ValueError(f"{len(data)} bytes found, at least {SIZE.size} expected")
+    (size,) = SIZE.unpack_from(data)
+    rest = data[SIZE.size :]
     if size == NOT_COMPRESSED:
         return rest
     most = len(rest) * MOST_BYTES[name]

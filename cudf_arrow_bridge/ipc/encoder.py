@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as messages: metadata, and bodies that are not touched."""
+"""Arrays as messages: metadata, and bodies that are not touched unless they are compressed."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from .written_dictionaries import WrittenDictionaries
 if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
 
-__all__ = ["EncodedMessage", "MessageEncoder", "arrays_of"]
+__all__ = ["EncodedBatch", "MessageEncoder", "arrays_of"]
 
 
-class EncodedMessage(NamedTuple):
-    """One message.
+class EncodedBatch(NamedTuple):
+    """A record batch or dictionary as a message.
 
     Attributes
     ----------
-    metadata
-        The flatbuffer.
     body
-        The buffers; None for a schema, which has none.
-    is_dictionary
-        Whether it is a dictionary.
+        The buffers.
+    dictionary
+        Id, and whether it is a delta; None for a record batch.
     """
 
-    metadata: bytes
-    body: IpcBody | None
-    is_dictionary: bool = False
+    body: IpcBody
+    dictionary: tuple[int, bool] | None = None
+
+    def metadata(self) -> bytes:
+        """Return the flatbuffer."""
+        template = batch_template(*self.body.shape, is_dictionary=self.dictionary is not None)
+        return self.body.fill(template.data, template.layout, *(self.dictionary or ()))
 
 
 def arrays_of(
@@ -61,32 +63,34 @@ class MessageEncoder:
         column.
     stream
         The stream that reads of offsets and copies of slices are enqueued on.
-    is_file
-        Whether the messages are for the file format, which has no way to replace a dictionary.
-    reads_dictionaries
+    may_read
         Says of a kind of memory whether dictionaries in it may be read, to compare them. Others
         are sent again unless they are the same memory.
+    is_file
+        Whether the messages are for the file format, which has no way to replace a dictionary.
+
+    Attributes
+    ----------
+    schema_metadata
+        The flatbuffer of the message that tells the schema.
     """
 
     def __init__(
         self,
         schema: pa.Schema | pa.Field,
         stream: Stream,
-        reads_dictionaries: Callable[[int], bool],
+        may_read: Callable[[int], bool],
         is_file: bool = False,
     ) -> None:
         self._stream = stream
         self._is_table = isinstance(schema, pa.Schema)
-        self.metadata = schema_message(schema if self._is_table else pa.schema([schema]))
-        stored = read_schema(self.metadata)
-        self._dictionaries = WrittenDictionaries(stored, stream, reads_dictionaries, is_file)
+        self.schema_metadata = schema_message(schema if self._is_table else pa.schema([schema]))
+        stored = read_schema(self.schema_metadata)
+        self._dictionaries = WrittenDictionaries(stored, stream, may_read, is_file)
 
-    def encode(self, array: DeviceArray) -> Iterator[EncodedMessage]:
+    def encode(self, array: DeviceArray) -> Iterator[EncodedBatch]:
         """Give the messages of a batch: the dictionaries that it needs first."""
         body = describe_body(array._array, self._is_table, self._stream)
-        for values, dictionary_id, is_delta in self._dictionaries.new_in(body):
-            template = batch_template(*values.shape, is_dictionary=True)
-            metadata = values.fill(template.data, template.layout, dictionary_id, is_delta)
-            yield EncodedMessage(metadata, values, True)
-        template = batch_template(*body.shape)
-        yield EncodedMessage(body.fill(template.data, template.layout), body)
+        for values, *dictionary in self._dictionaries.new_in(body):
+            yield EncodedBatch(values, (dictionary[0], dictionary[1]))
+        yield EncodedBatch(body)

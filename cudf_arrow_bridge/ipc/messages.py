@@ -100,7 +100,7 @@ def messages(
     encoder = MessageEncoder(
         arrays.schema, resolve_stream(stream), lambda device_type: device_type == DeviceType.CPU
     )
-    yield Message(encoder.metadata, [])
+    yield Message(encoder.schema_metadata, [])
     for array in arrays:
-        for metadata, body, _ in encoder.encode(array):
-            yield Message(metadata, [] if body is None else body.buffers())
+        for batch in encoder.encode(array):
+            yield Message(batch.metadata(), batch.body.buffers())

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`open_stream`: a stream of Arrow IPC as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..cuda.residency import DeviceType
+from ..cuda.streams import resolve_stream
+from .decoder import Checks, DecodeOptions, Received
+from .framing import CHUNK_SIZE, check_chunk_size
+from .landing import Landing
+from .metadata import HeaderReader
+from .passes import stream_of_messages
+from .sources import Source, is_read_once, open_source, read_message
+
+__all__ = ["open_stream"]
+
+
+def open_stream(
+    source: Any,
+    *,
+    stream: Any = None,
+    mr: Any = None,
+    device_type: Literal["cpu", "cuda"] | DeviceType | None = None,
+    validate: Checks = "minimal",
+    memory_map: bool = False,
+    chunk_size: int = CHUNK_SIZE,
+) -> DeviceArrayStream:
+    """Read a stream of Arrow IPC, batch by batch.
+
+    Bodies land in the memory that columns are made of. Host memory: bytes and mapped files are
+    used as they are; what is read, is read to where it stays. Memory of a device is filled through
+    two pieces of pinned memory: while one is read, the other is being copied. Compressed bodies are
+    decompressed by pyarrow on the host.
+
+    Parameters
+    ----------
+    source
+        A path, an object with the buffer protocol, a ``pyarrow.Buffer``, a socket, or a binary
+        file.
+    stream : optional
+        The stream that copies to a device are enqueued on, and on which arrays are handed on; named
+        as in `to_arrow_device`.
+    mr : optional
+        The memory resource of a device's memory; None for rmm's current one.
+    device_type : {"cpu", "cuda"} or DeviceType, optional
+        Where arrays are to be. None: on the current device; in host memory where there is no GPU.
+    validate : {"sizes", "minimal", "full"}
+        What is checked; see `from_messages`.
+    memory_map : bool
+        Whether a file that a path names is mapped rather than read. It must not change meanwhile.
+    chunk_size : int
+        The bytes that are copied to a device at a time.
+
+    Returns
+    -------
+    DeviceArrayStream
+        The record batches, each read when it is asked for. Bytes and paths can be read as often as
+        wanted, other sources once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `from_messages`; also where a stream ends in the middle of a message.
+
+    Notes
+    -----
+    Source: Arrow columnar format, "IPC Streaming Format".
+
+    Examples
+    --------
+    >>> import io
+    >>> import pyarrow as pa
+    >>> sink = io.BytesIO()
+    >>> cab.ipc.write_stream(pa.table({"a": [1, 2, 3]}), sink)
+    >>> cab.from_arrow_device_stream(cab.ipc.open_stream(sink.getvalue()))
+       a
+    0  1
+    1  2
+    2  3
+    """
+    c_stream = resolve_stream(stream)
+    landing = Landing.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
+    options = DecodeOptions(c_stream, validate, mr)
+    why_once = ""
+    if is_read_once(source):
+        why_once = f"a {type(source).__name__} can be read once"
+    return stream_of_messages(lambda: _receive(source, memory_map, landing), options, why_once)
+
+
+def _receive(source: Any, memory_map: bool, landing: Landing) -> Iterator[Received]:
+    with open_source(source, memory_map) as opened:
+        reader = HeaderReader()
+        while (message := read_next(opened, reader, landing)) is not None:
+            yield message
+            del message
+
+
+def read_next(source: Source, reader: HeaderReader, landing: Landing) -> Received | None:
+    """Read a message from where a source stands; None at the end.
+
+    Raises
+    ------
+    ValueError
+        If the source ends before, or has no message there.
+    """
+    found = read_message(source)
+    if found is None:
+        return None
+    metadata, position = found
+    try:
+        header = reader.read(metadata)
+    except ValueError as error:
+        raise ValueError(f"byte {position - len(metadata):,}: {error}") from error
+    return landing.receive(header, source)

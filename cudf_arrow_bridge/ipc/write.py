@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`write_stream` and `write_file`: cuDF data as Arrow IPC that any library reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.ipc import IpcBody
+from ..cuda.residency import DeviceType
+from ..cuda.streams import resolve_stream
+from .compression import Compression, check_compression, compress, compressed_metadata
+from .encoder import EncodedBatch, MessageEncoder, arrays_of
+from .footer import Block, make_footer
+from .framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, check_chunk_size
+from .sinks import Sink, open_sink
+
+__all__ = ["write_file", "write_stream"]
+
+
+def write_stream(
+    source: Any,
+    sink: Any,
+    *,
+    stream: Any = None,
+    preserve_index: bool | None = None,
+    max_rows: int | None = None,
+    compression: Compression | None = None,
+    chunk_size: int = CHUNK_SIZE,
+) -> None:
+    """Write cuDF data as a stream of Arrow IPC.
+
+    Buffers of host memory reach the sink from where they lie: a file, pipe or socket by its
+    descriptor, and what has a ``write`` in pieces, of which those below some KiB are joined. A
+    device's memory is copied through two pieces of pinned memory: while one is written, the next is
+    being copied.
+
+    Parameters
+    ----------
+    source
+        What `to_arrow_device_stream` takes. Other arrays than tables become batches of one column.
+    sink
+        A path, a binary file, a socket, or an object with ``write``. A file that a path names is
+        removed if writing fails.
+    stream, preserve_index, max_rows : optional
+        See `messages`.
+    compression : {"lz4", "zstd"}, optional
+        How buffers are compressed, by pyarrow on the host: a device's memory is copied there, one
+        batch after the other. None: they are not.
+    chunk_size : int
+        The bytes of device memory that are copied at a time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `messages`; or if an argument has another type or value.
+    OSError
+        If the sink takes no more.
+
+    Notes
+    -----
+    Source: Arrow columnar format, "IPC Streaming Format".
+
+    Examples
+    --------
+    >>> import io
+    >>> import pandas as pd
+    >>> import pyarrow as pa
+    >>> sink = io.BytesIO()
+    >>> cab.ipc.write_stream(cab.from_arrow_device(pd.DataFrame({"a": [1, 2, 3]})), sink)
+    >>> pa.ipc.open_stream(sink.getvalue()).read_all().column("a").to_pylist()
+    [1, 2, 3]
+    """
+    writer = _Writer(source, stream, preserve_index, max_rows, compression, chunk_size)
+    with open_sink(sink) as out:
+        writer.write_messages(out)
+        out.write(END_OF_STREAM)
+
+
+def write_file(
+    source: Any,
+    sink: Any,
+    *,
+    stream: Any = None,
+    preserve_index: bool | None = None,
+    max_rows: int | None = None,
+    compression: Compression | None = None,
+    chunk_size: int = CHUNK_SIZE,
+) -> None:
+    """Write cuDF data as a file of Arrow IPC, also known as Feather 2.
+
+    Its batches can be read in any order. It cannot replace a dictionary: those of later batches
+    have the values of those before, and at most more of them.
+
+    Parameters
+    ----------
+    source, sink, stream, preserve_index, max_rows, compression, chunk_size
+        See `write_stream`. A sink that has been written to before must stand at a multiple of 8.
+
+    Raises
+    ------
+    ValueError
+        Also for a dictionary that replaces another.
+
+    Notes
+    -----
+    Source: Arrow columnar format, "IPC File Format".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pyarrow as pa
+    >>> path = getfixture("tmp_path") / "frame.arrow"
+    >>> cab.ipc.write_file(cab.from_arrow_device(pd.DataFrame({"a": [1, 2, 3]})), path)
+    >>> pa.ipc.open_file(path).read_all().column("a").to_pylist()
+    [1, 2, 3]
+    """
+    writer = _Writer(source, stream, preserve_index, max_rows, compression, chunk_size, True)
+    with open_sink(sink) as out:
+        out.write(MAGIC + bytes(2))
+        dictionaries, batches = writer.write_messages(out)
+        out.write(END_OF_STREAM)
+        footer = make_footer(writer.schema_metadata, dictionaries, batches)
+        out.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+
+
+class _Writer:
+    def __init__(
+        self,
+        source: Any,
+        stream: Any,
+        preserve_index: bool | None,
+        max_rows: int | None,
+        compression: Compression | None,
+        chunk_size: int,
+        is_file: bool = False,
+    ) -> None:
+        self._compression = check_compression(compression)
+        self._chunk_size = check_chunk_size(chunk_size)
+        self._arrays = arrays_of(source, stream, preserve_index, max_rows)
+        self._stream = resolve_stream(stream)
+        # Whatever is written is read; dictionaries of a device only if they have to be the same.
+        self._encoder = MessageEncoder(
+            self._arrays.schema,
+            self._stream,
+            lambda device_type: is_file or device_type == DeviceType.CPU,
+            is_file,
+        )
+
+    @property
+    def schema_metadata(self) -> bytes:
+        return self._encoder.schema_metadata
+
+    def write_messages(self, out: Sink) -> tuple[list[Block], list[Block]]:
+        """Write all messages; return where dictionaries and record batches are."""
+        blocks: tuple[list[Block], list[Block]] = ([], [])
+        out.write_message(self.schema_metadata, None, self._chunk_size)
+        for array in self._arrays:
+            if self._compression is not None:
+                array = array.to_host(stream=self._stream)
+            for batch in self._encoder.encode(array):
+                metadata, body = self._packed(batch)
+                block = out.write_message(metadata, body, self._chunk_size)
+                blocks[batch.dictionary is None].append(block)
+        return blocks
+
+    def _packed(self, batch: EncodedBatch) -> tuple[bytes, IpcBody | list[bytes]]:
+        if self._compression is None:
+            return batch.metadata(), batch.body
+        buffers = compress(batch.body, self._compression)
+        dictionary = batch.dictionary
+        return compressed_metadata(buffers, batch.body, self._compression, dictionary), buffers
