@@ -21,6 +21,7 @@ LAYERS = (
     ("accessors",),
     ("from_arrow_async", "to_arrow_async"),
     ("async_",),
+    ("ipc",),
     ("from_arrow", "tensors", "to_arrow"),
     ("export", "import_"),
     ("frames",),

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where messages go: files, pipes and sockets by their descriptors, and objects with ``write``."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .._core.body_transfer import BodyDownload, host_body, write_body
+from .._core.ipc import IpcBody
+from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
+from .framing import Block, frame_metadata
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+__all__ = ["Sink", "open_sink"]
+
+#: Pieces of fewer bytes are joined before they are written to an object with ``write``.
+SMALL = 8192
+#: How many bytes are joined before they are written.
+JOINED = 65536
+#: Of what there is no body of, nothing is copied.
+_NO_CHUNK = 1
+
+
+class Sink(ABC):
+    """Takes messages one after the other; a context manager.
+
+    Parameters
+    ----------
+    close
+        Called at the end, with whether an error has ended the context.
+
+    Attributes
+    ----------
+    position
+        The bytes written, from where the sink stood when it was opened.
+    """
+
+    def __init__(self, close: Callable[[bool], None]) -> None:
+        self._close = close
+        self.position = 0
+
+    def write_message(
+        self,
+        metadata: bytes,
+        body: IpcBody | Sequence[ReadableBuffer] | None,
+        chunk_size: int,
+    ) -> Block:
+        """Write a message whose body begins at a multiple of 64 bytes.
+
+        Parameters
+        ----------
+        metadata
+            The flatbuffer of the message.
+        body
+            Its body, or the buffers of one that lie in host memory; each is padded to 64 bytes.
+        chunk_size
+            The bytes of device memory that are copied at a time.
+
+        Returns
+        -------
+        Block
+            Where it lies.
+        """
+        described = body if isinstance(body, IpcBody) else host_body(body or ())
+        offset = self.position
+        head = frame_metadata(metadata, offset)
+        size = described.packed_size
+        self._write(described, head, chunk_size)
+        self.position += len(head) + size
+        return Block(offset, len(head), size)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes that are no message, such as the end of a stream."""
+        self._write(host_body(()), data, _NO_CHUNK)
+        self.position += len(data)
+
+    @abstractmethod
+    def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None: ...
+
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._close(error_type is not None)
+
+
+class _Descriptor(Sink):
+    """A file, pipe or socket, to which the system writes the buffers from where they lie."""
+
+    def __init__(self, fd: int, close: Callable[[bool], None]) -> None:
+        super().__init__(close)
+        self._fd = fd
+
+    def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
+        write_body(body, head, self._fd, chunk_size)
+
+
+class _Writer(Sink):
+    """An object that is given pieces of memory, which it may take in parts.
+
+    Parameters
+    ----------
+    write
+        Writes a piece, and returns how much of it.
+    is_raw
+        Whether None means that nothing was written, not all.
+    """
+
+    def __init__(self, write: Callable[[Any], int | None], is_raw: bool) -> None:
+        super().__init__(_do_nothing)
+        self._write_some = write
+        self._is_raw = is_raw
+
+    def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
+        joined = bytearray(head)
+        for piece in BodyDownload(body, chunk_size):
+            if len(piece) < SMALL:
+                joined += piece
+            if joined and (len(piece) >= SMALL or len(joined) >= JOINED):
+                self._write_all(bytes(joined))
+                joined.clear()
+            if len(piece) >= SMALL:
+                self._write_all(piece)
+        if joined:
+            self._write_all(bytes(joined))
+
+    def _write_all(self, data: bytes | memoryview) -> None:
+        done = 0
+        with memoryview(data) as view:
+            while done < len(view):
+                with view[done:] as rest:
+                    written = self._write_some(rest)
+                if written is None and not self._is_raw:
+                    return
+                if not written:
+                    raise BlockingIOError(
+                        f"byte {self.position:,}: a sink that takes no more found, one that takes "
+                        f"{len(view) - done:,} bytes expected"
+                    )
+                done += written
+
+
+def _do_nothing(failed: bool) -> None: ...
+
+
+def open_sink(sink: Any) -> Sink:
+    """Open what messages are written to.
+
+    Parameters
+    ----------
+    sink
+        A path, a binary file, a socket, or an object with ``write``. Files of the system, and
+        sockets without a timeout, are written to by their descriptor: what Python has buffered goes
+        before, and the file's position follows in the end. Other objects get the buffers of
+        host memory as they are, but small ones joined; what ``write`` returns is
+        how much it took, None being all, except for raw files, which then have no room. An object
+        that keeps pieces of device memory, instead of copies, gets a BufferError.
+
+        A path is opened for writing, and closed. If an error leaves the context, a regular file
+        is removed: it would end in the middle.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these, or a text file.
+    """
+    if isinstance(sink, (str, os.PathLike)):
+        return _open_path(sink)
+    fd = socket_descriptor(sink)
+    if fd is not None:
+        return _Descriptor(fd, _do_nothing)
+    if callable(getattr(sink, "sendall", None)):
+        return _Writer(sink.sendall, is_raw=False)
+    check_binary(sink, "write", "sink")
+    raw = raw_file_of(sink)
+    if raw is None:
+        return _Writer(sink.write, is_raw=isinstance(sink, io.RawIOBase))
+    if not raw.writable():
+        raise io.UnsupportedOperation(
+            "sink: a file open for reading found, one for writing expected"
+        )
+    sink.flush()
+    return _Descriptor(raw.fileno(), lambda failed: follow_descriptor(sink, raw))
+
+
+def _open_path(path: str | os.PathLike[str]) -> Sink:
+    file = open(path, "wb", buffering=0)  # noqa: SIM115  # closed by the sink
+
+    def close(failed: bool) -> None:
+        is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        file.close()
+        if failed and is_regular:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    return _Descriptor(file.fileno(), close)
