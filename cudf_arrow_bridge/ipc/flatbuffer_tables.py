@@ -39,7 +39,7 @@ class Flatbuffer:
         Where to note first and last position of what decides about positions of the rest.
     """
 
-    __slots__ = ("data", "reads", "subject", "tables")
+    __slots__ = ("data", "reads", "subject", "tables", "vectors")
 
     def __init__(
         self, data: bytes, subject: str, reads: list[tuple[int, int]] | None = None
@@ -48,6 +48,7 @@ class Flatbuffer:
         self.subject = subject
         self.reads = reads
         self.tables = 0
+        self.vectors = 0
 
     def root(self) -> Table:
         """Return the table that the first number refers to."""
@@ -78,6 +79,16 @@ class Flatbuffer:
             return 0, 0
         self.check(position + 4, count * item_size, alignment)
         return position + 4, count
+
+    def spend(self, position: int, size: int) -> None:
+        """Count bytes of vectors that will be copied: there are no more than bytes at all.
+
+        Many that overlap would take far more memory than these.
+        """
+        self.vectors += size
+        if self.vectors > len(self.data):
+            found = f"strings of {self.vectors} bytes so far"
+            raise self.error(position, found, f"{len(self.data)} in all")
 
     def note(self, position: int, size: int) -> None:
         """Note that these bytes decide about positions."""
@@ -145,11 +156,12 @@ class Table:
         buffer = self.buffer
         return [Table(buffer, buffer.target(first + 4 * item)) for item in range(count)]
 
-    def string(self, index: int) -> tuple[int, int]:
-        """Return the first and last position of a string."""
+    def string(self, index: int) -> bytes:
+        """Return the string in a slot, empty if it is not stored."""
         first, size = self.vector(index, 1, 1)
+        self.buffer.spend(first, size)
         self.buffer.note(first, size)
-        return first, first + size
+        return self.buffer.data[first : first + size]
 
 
 def key_values(table: Table, index: int) -> dict[bytes, bytes]:
@@ -160,11 +172,4 @@ def key_values(table: Table, index: int) -> dict[bytes, bytes]:
     ValueError
         If it does not lie within the bytes, or its strings overlap.
     """
-    pairs = [(pair.string(KEY), pair.string(VALUE)) for pair in table.tables_of(index)]
-    # Many long strings over the same bytes would take far more memory than these.
-    size = sum(stop - first for first, stop in {text for pair in pairs for text in pair})
-    data = table.buffer.data
-    if size > len(data):
-        raise table.buffer.error(table.position, f"strings of {size} bytes", f"{len(data)} in all")
-    texts = {text: data[slice(*text)] for pair in pairs for text in pair}
-    return {texts[key]: texts[value] for key, value in pairs}
+    return {pair.string(KEY): pair.string(VALUE) for pair in table.tables_of(index)}

@@ -12,22 +12,18 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from .flatbuffer_tables import INT16, INT64, Flatbuffer, Table
+from .field_tables import dictionary_ids_of
+from .flatbuffer_tables import INT16, Flatbuffer, Table, key_values
 from .metadata import HEADER, BytesLike, bytes_of, message_table
 
 __all__ = ["StoredSchema", "read_schema", "schema_message", "stored_schema_of"]
 
-#: Slots of the tables Schema, Field and DictionaryEncoding.
-ENDIANNESS, FIELDS = range(2)
-DICTIONARY, CHILDREN = 4, 5
-DICTIONARY_ID = 0
+#: Slots of the table Schema.
+ENDIANNESS, FIELDS, CUSTOM_METADATA = range(3)
 
 #: What comes before the metadata of a message in a stream, and how long it is.
 PREFIX = struct.Struct("<Ii")
 CONTINUATION = 0xFFFFFFFF
-
-#: Fields within fields, as many as Arrow C++ allows.
-MAX_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +82,13 @@ def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
     """Return the schema in the message `metadata`, whose table is also `table`."""
     if table.number(ENDIANNESS, INT16):
         raise TypeError("schema: big-endian data found, little-endian expected")
-    ids: list[int] = []
-    _walk(table.tables_of(FIELDS), 1, ids)
+    # First, as these bound what pyarrow makes of it.
+    key_values(table, CUSTOM_METADATA)
+    ids = dictionary_ids_of(table, FIELDS)
     message = pa.py_buffer(PREFIX.pack(CONTINUATION, len(metadata)) + metadata)
     try:
         schema = pa.ipc.read_schema(message)
     except Exception as error:
         # pyarrow's own, and whatever an extension type raises that reads its metadata.
         raise ValueError(f"schema: {error}") from error
-    return StoredSchema(schema, tuple(ids))
-
-
-def _walk(fields: list[Table], depth: int, ids: list[int]) -> None:
-    """Append the ids of dictionaries, depth first."""
-    for field in fields:
-        dictionary = field.table(DICTIONARY)
-        if dictionary is not None:
-            ids.append(dictionary.number(DICTIONARY_ID, INT64))
-        children = field.tables_of(CHILDREN)
-        if children and depth == MAX_DEPTH:
-            raise field.buffer.error(field.position, "a field deeper than that", f"{depth} levels")
-        _walk(children, depth + 1, ids)
+    return StoredSchema(schema, ids)

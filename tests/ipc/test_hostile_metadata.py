@@ -15,6 +15,8 @@ import tracemalloc
 import pyarrow as pa
 import pytest
 
+from cudf_arrow_bridge.ipc import field_tables, schema_messages
+from cudf_arrow_bridge.ipc.field_tables import MANY
 from cudf_arrow_bridge.ipc.flatbuffer_tables import Flatbuffer, key_values
 from cudf_arrow_bridge.ipc.footer import Block, make_footer, read_footer
 from cudf_arrow_bridge.ipc.metadata import HeaderReader, read_header
@@ -25,6 +27,7 @@ VALUES = (0, 1, 4, 127, 128, 255)
 WHERE = re.compile(
     r"(metadata|footer) byte \d+: .+ found, .+ expected"
     r"|schema: big-endian data found, little-endian expected"
+    r"|message: a (dictionary|batch) found, a schema expected"
     r"|schema: .+",
     re.DOTALL,
 )
@@ -50,6 +53,7 @@ def samples():
         metadata={"k": "v"},
     )
     named["rich schema"] = schema_message(rich)
+    named["wide schema"] = schema_message(pa.schema([(str(i), pa.int8()) for i in range(MANY)]))
     named["footer"] = make_footer(schema_message(rich), [Block(8, 8, 64)], [Block(80, 64, 128)] * 2)
     return named
 
@@ -98,7 +102,7 @@ def check(name, data):
         return footer
     header = check_header(data)
     if "schema" in name:
-        outcome(read_schema, data)
+        return outcome(read_schema, data)
     return header
 
 
@@ -199,6 +203,24 @@ def test_numbers_that_are_also_positions_are_not_taken_for_numbers():
     assert reader.read(bytes(other)).layout.num_buffers == layout.num_buffers - 1
 
 
+@pytest.mark.parametrize("type_", [pa.int8(), pa.list_(pa.int8())])
+def test_many_fields_at_once_are_as_one_by_one(type_, monkeypatch):
+    metadata = schema_message(
+        pa.schema([*((str(i), pa.int8()) for i in range(MANY - 1)), ("last", type_)])
+    )
+    for data in itertools.islice(with_one_byte_changed(metadata), 0, None, 5):
+        at_once = outcome(read_schema, data)
+        with monkeypatch.context() as patch:
+            patch.setattr(field_tables, "MANY", len(data))
+            schema_messages._read_schema.cache_clear()
+            one_by_one = outcome(read_schema, data)
+        schema_messages._read_schema.cache_clear()
+        if isinstance(at_once, str):
+            assert isinstance(one_by_one, str)
+        else:
+            assert at_once == one_by_one
+
+
 def test_counts_that_would_take_all_memory():
     for name in BATCHES:
         layout = read_header(SAMPLES[name]).layout
@@ -241,7 +263,7 @@ def test_strings_that_overlap_take_no_memory():
 
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match=f"strings of {count * size} bytes found"):
+        with pytest.raises(ValueError, match=f"strings of {2 * size} bytes so far found"):
             key_values(buffer.root(), 4)
         _, peak = tracemalloc.get_traced_memory()
     finally:

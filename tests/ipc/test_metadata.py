@@ -122,6 +122,16 @@ def test_versions():
     assert read_header(batch.metadata).layout.version == 4
 
 
+def test_compression_of_arrow_0_17_is_refused():
+    options = {"metadata_version": pa.ipc.MetadataVersion.V4}
+    name = "ARROW:experimental_compression"
+    (_, batch) = messages_in(stream_of(table_of("int"), {"k": "v"}, **options))
+    assert read_header(batch.metadata).custom_metadata == {b"k": b"v"}
+    (_, batch) = messages_in(stream_of(table_of("int"), {name: "ZSTD"}, **options))
+    with pytest.raises(ValueError, match=r"a body compressed by Arrow 0.17 found, one that names"):
+        read_header(batch.metadata)
+
+
 def test_a_messages_own_metadata():
     stream = stream_of(table_of("int"), custom_metadata={"k": "v", "empty": "", "": "x"})
     schema, batch = (read_header(message.metadata) for message in messages_in(stream))
@@ -155,6 +165,14 @@ def test_others_read_what_is_filled():
     plain = table_of("int", "string", "struct", "dictionary").drop("dictionary")
     with nanoarrow.ipc.InputStream.from_readable(written_again(stream_of(plain))) as source:
         assert pa.RecordBatchReader.from_stream(source).read_all() == plain
+
+
+def test_rows_without_columns():
+    batch = pa.record_batch({"a": [1, 2, 3]}).select([])
+    (schema, message) = messages_in(stream_of(pa.Table.from_batches([batch])))
+    assert read_header(message.metadata).length == 3
+    stream = framed(schema.metadata.to_pybytes()) + framed(batch_template(0, 0).fill(3, [], [], 0))
+    assert pa.ipc.open_stream(stream).read_next_batch().num_rows == 3
 
 
 @pytest.mark.parametrize("columns", [0, 1, 7, 100, 1000, 5000])

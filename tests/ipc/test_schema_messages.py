@@ -7,6 +7,7 @@ import flatbuffers
 import pyarrow as pa
 import pytest
 
+from cudf_arrow_bridge.ipc.field_tables import MANY
 from cudf_arrow_bridge.ipc.metadata import read_header
 from cudf_arrow_bridge.ipc.schema_messages import read_schema, schema_message
 from testing.ipc_streams import COLUMNS, messages_in, stream_of, table_of
@@ -23,6 +24,7 @@ def test_schemas(names):
     assert read_schema(metadata).schema.equals(schema, check_metadata=True)
 
 
+@pytest.mark.parametrize("others", [0, MANY])
 @pytest.mark.parametrize(
     ("types", "ids"),
     [
@@ -33,8 +35,8 @@ def test_schemas(names):
         ([pa.run_end_encoded(pa.int32(), D), pa.map_(pa.string(), D)], (0, 1)),
     ],
 )
-def test_ids_of_dictionaries(types, ids):
-    schema = pa.schema([(str(i), type_) for i, type_ in enumerate(types)])
+def test_ids_of_dictionaries(types, ids, others):
+    schema = pa.schema([(str(i), type_) for i, type_ in enumerate([*types, *[pa.int8()] * others])])
     stored = read_schema(schema_message(schema))
     assert stored.schema == schema
     assert stored.dictionary_ids == ids
@@ -120,14 +122,28 @@ def schema_of(builder, fields, endianness=0):
     return builder.EndObject()
 
 
-def struct_of(builder, children):
-    vector = vector_of(builder, children)
-    builder.StartObject(0)
-    type_ = builder.EndObject()
-    builder.StartObject(6)
-    builder.PrependUint8Slot(2, 13, 0)
-    builder.PrependUOffsetTRelativeSlot(3, type_, 0)
-    builder.PrependUOffsetTRelativeSlot(5, vector, 0)
+def field_of(builder, code=13, name=None, type_vector=None, children=(), metadata=()):
+    """A field: of structs, unless another type's code is given."""
+    vectors = {5: vector_of(builder, children)}
+    if metadata:
+        vectors[6] = vector_of(builder, metadata)
+    if name is not None:
+        vectors[0] = name
+    builder.StartObject(2)
+    if type_vector is not None:
+        builder.PrependUOffsetTRelativeSlot(1, type_vector, 0)
+    vectors[3] = builder.EndObject()
+    builder.StartObject(7)
+    builder.PrependUint8Slot(2, code, 0)
+    for slot, vector in vectors.items():
+        builder.PrependUOffsetTRelativeSlot(slot, vector, 0)
+    return builder.EndObject()
+
+
+def pair_of(builder, key, value):
+    builder.StartObject(2)
+    builder.PrependUOffsetTRelativeSlot(0, key, 0)
+    builder.PrependUOffsetTRelativeSlot(1, value, 0)
     return builder.EndObject()
 
 
@@ -139,11 +155,42 @@ def test_big_endian_is_refused():
 
 def test_fields_that_contain_each_other_many_times_over():
     def schema(builder, levels):
-        fields = [struct_of(builder, [])]
+        fields = [field_of(builder)]
         for _ in range(levels):
-            fields = [struct_of(builder, fields)] * 2
+            fields = [field_of(builder, children=fields)] * 2
         return schema_of(builder, fields)
 
     assert read_schema(message_with(lambda b: schema(b, 1))).schema.types[1].num_fields == 1
     with pytest.raises(ValueError, match="one table more found, fewer in so few bytes expected"):
         read_schema(message_with(lambda b: schema(b, 40)))
+
+
+@pytest.mark.parametrize("where", ["name", "time zone", "codes", "metadata"])
+@pytest.mark.parametrize("fields", [3, MANY + 3])
+def test_strings_that_belong_to_many_fields(where, fields):
+    """What pyarrow makes of each is a copy: of few bytes it would take all memory."""
+
+    def schema(builder, size, count):
+        if where == "codes":
+            builder.StartVector(4, size // 4, 4)
+            for _ in range(size // 4):
+                builder.PrependInt32(0)
+            text = builder.EndVector()
+        else:
+            text = builder.CreateString("x" * size)
+        made = []
+        for _ in range(count):
+            if where == "name":
+                made.append(field_of(builder, name=text))
+            elif where == "metadata":
+                made.append(field_of(builder, metadata=[pair_of(builder, text, text)]))
+            else:
+                made.append(field_of(builder, 10 if where == "time zone" else 14, None, text))
+        return schema_of(builder, made)
+
+    count = fields - (where == "metadata")
+    if where in ("name", "time zone"):
+        stored = read_schema(message_with(lambda b: schema(b, 2, count)))
+        assert len(stored.schema) == count
+    with pytest.raises(ValueError, match=r"strings of \d+ bytes so far found, \d+ in all expected"):
+        read_schema(message_with(lambda b: schema(b, 10_000, count)))
