@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hand cuDF data to anything that speaks Arrow, and take it back, without leaving the GPU."""
 
+from importlib import import_module
+from typing import Any
+
 from cudf_arrow_bridge import _load
 
 _load.load_libraries()
@@ -56,3 +59,14 @@ __all__ = [
 ]
 
 register_when_imported()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ipc":
+        # It takes time to import, which those without messages do not need.
+        return import_module("cudf_arrow_bridge.ipc")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "ipc"])

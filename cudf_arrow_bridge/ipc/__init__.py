@@ -1,2 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow IPC: messages whose bodies stay where they are, and streams and files of them."""
+"""Arrow IPC with bodies left where they are: metadata on the host, payload on the device."""
+
+from .messages import Message, messages
+from .read_file import DeviceArrayFile, open_file
+from .read_stream import open_stream
+from .received import from_messages
+from .write import write_file, write_stream
+
+__all__ = [
+    "DeviceArrayFile",
+    "Message",
+    "from_messages",
+    "messages",
+    "open_file",
+    "open_stream",
+    "write_file",
+    "write_stream",
+]

@@ -38,10 +38,13 @@ class Received(NamedTuple):
         What its metadata says.
     buffers
         The buffers of its body, or one with the packed body.
+    is_decompressed
+        Whether the buffers are those of a compressed body, decompressed.
     """
 
     header: Header
     buffers: list[Any]
+    is_decompressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class MessageDecoder:
         header = message.header
         if header.kind == "schema":
             raise ValueError("a second schema found, record batches and dictionaries expected")
-        parts = self._parts_of(header, message.buffers)
+        parts = self._parts_of(message)
         if header.kind == "dictionary":
             self._dictionaries.tell(header.dictionary_id, parts, header.is_delta)
             return None
@@ -140,18 +143,18 @@ class MessageDecoder:
         exporter = ArrayExporter(self._arguments, array, schema, "table")
         return DeviceArray(array, schema, "table", (), first_row, exporter)
 
-    def _parts_of(self, header: Header, buffers: list[Any]) -> BatchParts:
-        is_compressed = header.layout.codec is not None
-        if is_compressed:
-            buffers = decompress(header, buffers)
-        is_packed = len(buffers) == 1 and not is_compressed
+    def _parts_of(self, message: Received) -> BatchParts:
+        header, buffers, is_decompressed = message
+        if header.layout.codec is not None and not is_decompressed:
+            buffers, is_decompressed = decompress(header, buffers), True
+        is_packed = len(buffers) == 1 and not is_decompressed
         return BatchParts(
             header.metadata,
             header.layout,
             header.length,
             header.variadic_counts,
             BodyMemory(buffers, is_packed, self._adopt),
-            is_compressed,
+            is_decompressed,
         )
 
 

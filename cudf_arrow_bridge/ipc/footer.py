@@ -11,16 +11,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import flatbuffers
 import numpy as np
 
 from .flatbuffer_tables import INT16, UINT32, Flatbuffer, key_values
+from .framing import Block
 from .metadata import HEADER, V4, V5, BytesLike, bytes_of, message_table
 from .schema_messages import StoredSchema, stored_schema_of
 
-__all__ = ["Block", "Footer", "make_footer", "read_footer"]
+__all__ = ["Footer", "make_footer", "read_footer"]
 
 #: Slots of the table Footer.
 VERSION, SCHEMA, DICTIONARIES, RECORD_BATCHES, CUSTOM_METADATA = range(5)
@@ -38,15 +39,6 @@ BLOCK = np.dtype(
 #: A message of version 5 with a schema: root, vtable and table, which ends with the number that
 #: refers to the schema.
 MESSAGE_START = struct.Struct("<I 4x HHHHH 2x i hBx I")
-
-
-class Block(NamedTuple):
-    """Where a message is in a file."""
-
-    offset: int
-    metadata_length: int
-    """With what comes before the metadata, and its padding."""
-    body_length: int
 
 
 @dataclass(frozen=True, slots=True)

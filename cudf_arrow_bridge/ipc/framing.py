@@ -8,14 +8,27 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .sources import Source
 
-__all__ = ["CONTINUATION", "END_OF_STREAM", "Block", "frame_metadata", "read_message"]
+__all__ = [
+    "CHUNK_SIZE",
+    "CONTINUATION",
+    "END_OF_STREAM",
+    "MAGIC",
+    "Block",
+    "check_chunk_size",
+    "frame_metadata",
+    "read_message",
+]
 
 #: What each message begins with, but those of Arrow before 0.15.
 CONTINUATION = b"\xff\xff\xff\xff"
 #: What comes after the last message.
 END_OF_STREAM = CONTINUATION + bytes(4)
+#: What files begin and end with.
+MAGIC = b"ARROW1"
 #: Multiple of bytes at which bodies begin.
 ALIGNMENT = 64
+#: The bytes of device memory that are copied at a time, unless told otherwise.
+CHUNK_SIZE = 1 << 23
 
 
 class Block(NamedTuple):
@@ -34,6 +47,13 @@ class Block(NamedTuple):
     offset: int
     metadata_length: int
     body_length: int
+
+
+def check_chunk_size(chunk_size: object) -> int:
+    """Return what a caller gave as ``chunk_size=``, if it is a positive integer."""
+    if not isinstance(chunk_size, int) or chunk_size < 1:
+        raise ValueError(f"chunk_size={chunk_size!r} found, a number of bytes expected, at least 1")
+    return chunk_size
 
 
 def frame_metadata(metadata: bytes, position: int) -> bytes:

@@ -61,8 +61,15 @@ class Landing:
         size = header.body_length
         if header.kind == "schema" or size == 0:
             return Received(header, [None])
-        if self.is_host or header.layout.codec is not None:
-            body = source.take(size)
-        else:
-            body = source.upload(size, self.stream, self.mr, self.chunk_size)
-        return Received(header, [body])
+        if header.layout.codec is not None:
+            buffers = decompress(header, [source.take(size)])
+            return Received(header, [*map(self._place, buffers)], is_decompressed=True)
+        return Received(header, [source.take(size) if self.is_host else self._upload(source, size)])
+
+    def _place(self, buffer: Any) -> Any:
+        if self.is_host or not buffer:
+            return buffer
+        return self._upload(open_source(buffer), len(buffer))
+
+    def _upload(self, source: Source, size: int) -> Any:
+        return source.upload(size, self.stream, self.mr, self.chunk_size)

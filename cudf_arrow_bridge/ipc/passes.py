@@ -14,7 +14,10 @@ from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter
 from .decoder import DecodeOptions, MessageDecoder, Received
 
-__all__ = ["MessagePasses", "stream_of_messages"]
+__all__ = ["MessagePasses", "Start", "exporter_of", "stream_of_messages"]
+
+#: Begins with the first message: gives what decodes, and the messages after the schema.
+Start = Callable[[], tuple[MessageDecoder, Iterator[Received]]]
 
 
 def stream_of_messages(
@@ -31,18 +34,34 @@ def stream_of_messages(
     why_once
         If `receive` can be called once, why.
     """
-    passes = MessagePasses(receive, options, why_once)
-    arguments = ExportArguments(options.stream, mr=options.mr)
-    return DeviceArrayStream(passes, partial(ArrayExporter, arguments))
+
+    def start() -> tuple[MessageDecoder, Iterator[Received]]:
+        received = receive()
+        return MessageDecoder.begin(received, options), received
+
+    return DeviceArrayStream(MessagePasses(start, options, why_once), exporter_of(options))
+
+
+def exporter_of(options: DecodeOptions) -> Callable[..., ArrayExporter]:
+    """Return what makes the exporters of the arrays of messages."""
+    return partial(ArrayExporter, ExportArguments(options.stream, mr=options.mr))
 
 
 class MessagePasses:
-    """Opens passes over the batches of messages; see `stream_of_messages`."""
+    """Opens passes over the batches of messages; see `Passes`.
 
-    def __init__(
-        self, receive: Callable[[], Iterator[Received]], options: DecodeOptions, why_once: str
-    ) -> None:
-        self._receive: Callable[[], Iterator[Received]] | None = receive
+    Parameters
+    ----------
+    start
+        Begins a pass.
+    options
+        How messages become arrays.
+    why_once
+        If `start` can be called once, why.
+    """
+
+    def __init__(self, start: Start, options: DecodeOptions, why_once: str = "") -> None:
+        self._start: Start | None = start
         self._options = options
         self._why_once = why_once
         self._schema: Schema | None = None
@@ -54,10 +73,9 @@ class MessagePasses:
 
     def open(self) -> ExportedStream:
         """Open a pass; see `Passes`."""
-        if self._receive is None:
+        if self._start is None:
             raise ValueError("a stream that was released found, one with messages expected")
-        received = self._receive()
-        decoder = MessageDecoder.begin(received, self._options)
+        decoder, received = self._start()
         self._schema = decoder.schema
         state = StreamState()
         arguments = ExportArguments(self._options.stream, mr=self._options.mr)
@@ -72,4 +90,4 @@ class MessagePasses:
 
     def release(self) -> None:
         """Let go of the source; see `Passes`."""
-        self._receive = None
+        self._start = None

@@ -10,11 +10,11 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, Received
-from .framing import CHUNK_SIZE, check_chunk_size
+from .framing import CHUNK_SIZE, check_chunk_size, read_message
 from .landing import Landing
 from .metadata import HeaderReader
 from .passes import stream_of_messages
-from .sources import Source, is_read_once, open_source, read_message
+from .sources import Source, is_read_once, open_source
 
 __all__ = ["open_stream"]
 

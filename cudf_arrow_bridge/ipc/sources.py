@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._core.body_transfer import DeviceMemory
     from .._core.protocols import Stream
 
-__all__ = ["Source", "open_source"]
+__all__ = ["Source", "is_read_once", "open_source"]
 
 #: Bytes that are allocated at first where nobody knows how many will come.
 STEP = 1 << 24
@@ -342,6 +342,11 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
         return _open_file(source)
     check_binary(source, "read", "source")
     return _Reader(lambda view: _read_into(source, view), source)
+
+
+def is_read_once(source: Any) -> bool:
+    """Say whether a source moves on while it is read, rather than being opened from the start."""
+    return not (isinstance(source, (str, os.PathLike)) or _has_buffer(source))
 
 
 def _has_buffer(source: Any) -> bool:
