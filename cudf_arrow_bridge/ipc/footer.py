@@ -78,7 +78,7 @@ def make_footer(
 
     message, _, _ = message_table(Flatbuffer(schema_message, "metadata"))
     schema = message.buffer.target(message.slot(HEADER, 4))
-    footer += bytes(-len(footer) % 8)
+    # What follows stays aligned: this ends at a multiple of 8, as blocks have numbers of 64 bits.
     slot = Flatbuffer(bytes(footer), "footer").root().slot(SCHEMA, 4)
     UINT32.pack_into(footer, slot, len(footer) + schema - slot)
     return bytes(footer + schema_message)
@@ -141,12 +141,12 @@ def _blocks(buffer: Flatbuffer, first: int, count: int, file_size: int) -> list[
     offsets = blocks["offset"]
     metadata_lengths = blocks["metadata_length"].astype(np.int64)
     body_lengths = blocks["body_length"]
-    # In steps none of which goes below 0, where numbers would not have room for the sum.
+    # By differences: numbers would not have room for each sum. What these are where a message is
+    # not inside already does not matter.
     inside = (offsets >= 0) & (offsets <= file_size) & (offsets % 8 == 0)
-    rest = np.where(inside, file_size - offsets, 0)
+    rest = file_size - offsets
     inside &= (metadata_lengths > 0) & (metadata_lengths <= rest)
-    rest -= np.where(inside, metadata_lengths, 0)
-    inside &= (body_lengths >= 0) & (body_lengths <= rest)
+    inside &= (body_lengths >= 0) & (body_lengths <= rest - metadata_lengths)
     if not inside.all():
         wrong = int(inside.argmin())
         offset, metadata_length, body_length = blocks[wrong].tolist()

@@ -187,8 +187,7 @@ def test_a_reader_with_memory_reads_the_same():
 def test_numbers_that_are_also_positions_are_not_taken_for_numbers():
     data = bytearray(SAMPLES["compressed"])
     layout = read_header(data).layout
-    (root,) = struct.unpack_from("<I", data)
-    message_vtable = root - struct.unpack_from("<i", data, root)[0]
+    root, message_vtable = vtable_of(data)
     # The body's length is where the batch's number of buffers is.
     count = layout.buffers - 4
     shared = count - count % 8
@@ -231,6 +230,32 @@ def test_counts_that_would_take_all_memory():
             size = (16 if first != layout.variadic_counts else 8) * (2**32 - 1)
             found = f"metadata byte {first}: an item of {size} bytes found, {len(data)} in all"
             assert check_header(bytes(data)) == found + " expected"
+
+
+def vtable_of(data):
+    (root,) = struct.unpack_from("<I", data)
+    return root, root - struct.unpack_from("<i", data, root)[0]
+
+
+@pytest.mark.parametrize("name", ["batch", "schema", "footer"])
+@pytest.mark.parametrize("version", [0, 2, 5, -1])
+def test_other_versions(name, version):
+    data = bytearray(SAMPLES[name])
+    root, vtable = vtable_of(data)
+    (slot,) = struct.unpack_from("<H", data, vtable + 4)
+    struct.pack_into("<h", data, root + slot, version)
+    subject = "footer" if name == "footer" else "metadata"
+    error = f"{subject} byte {root}: metadata version V{version + 1} found, V4 or V5 expected"
+    assert check(name, bytes(data)) == error
+
+
+@pytest.mark.parametrize("size", [0, 2, 7])
+def test_vtables_of_strange_sizes(size):
+    data = bytearray(SAMPLES["batch"])
+    _, vtable = vtable_of(data)
+    struct.pack_into("<H", data, vtable, size)
+    found = f"vtable of {size} bytes found, an even number from 4 on expected"
+    assert check_header(bytes(data)) == f"metadata byte {vtable}: {found}"
 
 
 def test_negative_numbers():

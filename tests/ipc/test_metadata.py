@@ -240,6 +240,7 @@ def test_layouts_that_are_remembered_are_few():
     reader = HeaderReader()
     for columns in range(3 * HeaderReader.LIMIT):
         reader.read(batch_template(columns, columns).data)
+    assert len(reader._known) == HeaderReader.LIMIT
     newest, oldest = (batch_template(columns, columns).data for columns in (columns, 0))
     assert reader.read(newest).layout is reader.read(newest).layout
     first = reader.read(oldest).layout

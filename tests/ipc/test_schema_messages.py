@@ -114,9 +114,10 @@ def vector_of(builder, tables):
     return builder.EndVector()
 
 
-def schema_of(builder, fields, endianness=0):
-    vector = vector_of(builder, fields)
+def schema_of(builder, fields, endianness=0, metadata=()):
+    vector, pairs = vector_of(builder, fields), vector_of(builder, metadata)
     builder.StartObject(4)
+    builder.PrependUOffsetTRelativeSlot(2, pairs, 0)
     builder.PrependInt16Slot(0, endianness, 0)
     builder.PrependUOffsetTRelativeSlot(1, vector, 0)
     return builder.EndObject()
@@ -194,3 +195,13 @@ def test_strings_that_belong_to_many_fields(where, fields):
         assert len(stored.schema) == count
     with pytest.raises(ValueError, match=r"strings of \d+ bytes so far found, \d+ in all expected"):
         read_schema(message_with(lambda b: schema(b, 10_000, count)))
+
+
+def test_strings_that_are_metadata_many_times_over():
+    def schema(builder, size):
+        text = builder.CreateString("x" * size)
+        return schema_of(builder, [], 0, [pair_of(builder, text, text)] * 3)
+
+    assert read_schema(message_with(lambda b: schema(b, 2))).schema.metadata == {b"xx": b"xx"}
+    with pytest.raises(ValueError, match=r"strings of 20000 bytes so far found"):
+        read_schema(message_with(lambda b: schema(b, 10_000)))
