@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies in host memory, piece by piece; `csrc/tests/sim` has those of devices."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge._core.body_transfer import (
+    BodyDownload,
+    BodyUpload,
+    HostMemory,
+    host_body,
+    read_fully,
+    write_body,
+)
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+from testing.ipc_bytes import address_of
+
+
+def test_pieces_are_the_buffers():
+    buffers = [np.arange(100, dtype="uint8"), np.arange(64, dtype="uint8"), np.empty(0, "uint8")]
+    pieces = list(BodyDownload(host_body(buffers), 1))
+    assert [len(piece) for piece in pieces] == [100, 28, 64]
+    assert address_of(pieces[0]) == address_of(buffers[0])
+    assert address_of(pieces[2]) == address_of(buffers[1])
+    assert not any(pieces[1])
+    assert all(piece.readonly for piece in pieces)
+
+
+def test_pieces_keep_the_memory():
+    array = np.arange(100, dtype="uint8")
+    gone = weakref.ref(array)
+    pieces = list(BodyDownload(host_body([array]), 1))
+    del array
+    gc.collect()
+    assert gone() is not None
+    assert bytes(pieces[0]) == bytes(range(100))
+    del pieces
+    gc.collect()
+    assert gone() is None
+
+
+def test_bodies_keep_their_buffers_from_moving():
+    data = bytearray(100)
+    body = host_body([data])
+    with pytest.raises(BufferError):
+        data.append(1)
+    assert body.packed_size == 128
+    del body
+    data.append(1)
+
+
+def test_bodies_without_buffers():
+    assert host_body([]).packed_size == 0
+    assert list(BodyDownload(host_body([b"", b""]), 1)) == []
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="chunk_size: 0 found"):
+        BodyDownload(host_body([]), 0)
+    with pytest.raises(ValueError, match="chunk_size: 0 found"):
+        write_body(host_body([]), b"", -1, 0)
+    with pytest.raises(TypeError):
+        BodyDownload(None, 1)
+    with pytest.raises(TypeError):
+        host_body([1])
+    with pytest.raises(BufferError):
+        read_fully(0, b"constant")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        write_body(host_body([b"x"]), b"", -1, 1)
+
+
+@pytest.mark.skipif(bridge.has_gpu(), reason="there is a GPU")
+def test_uploads_need_a_gpu():
+    with pytest.raises(RuntimeError, match="no GPU found"):
+        BodyUpload(1, resolve_stream(None), None, 1)
+
+
+def test_host_memory():
+    for size in (0, 1, 100, 1 << 23):
+        memory = HostMemory(size)
+        assert memory.address % 64 == 0
+        assert memory.size == len(memory) == size
+        array = np.frombuffer(memory, "uint8")
+        assert array.size == size
+        assert address_of(array) == memory.address
+        array[:] = 7
+        del memory
+        assert (array == 7).all()
+    with pytest.raises((MemoryError, OverflowError)):
+        HostMemory(1 << 63)

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages reach files, pipes, sockets and objects with ``write``, framed as pyarrow reads them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import signal
+import socket
+import tempfile
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge._core.body_transfer import host_body
+from cudf_arrow_bridge.ipc.framing import END_OF_STREAM, Block
+from cudf_arrow_bridge.ipc.sinks import JOINED, SMALL, open_sink
+from testing.ipc_bytes import (
+    ReadingThread,
+    SlowWriter,
+    address_of,
+    message_parts,
+    narrow_sockets,
+    packed,
+    sample_table,
+)
+
+CHUNK = 1000
+TABLE = sample_table()
+PARTS = message_parts(TABLE, 1024)
+
+
+def write_all(sink, parts=PARTS):
+    with open_sink(sink) as opened:
+        blocks = [opened.write_message(metadata, body, CHUNK) for metadata, body in parts]
+        opened.write(END_OF_STREAM)
+        assert opened.position == len(packed(parts)) + 8
+    return blocks
+
+
+def expect_table(data):
+    assert bytes(data) == packed(PARTS) + END_OF_STREAM
+    assert pa.ipc.open_stream(bytes(data)).read_all() == TABLE
+
+
+def test_paths(tmp_path):
+    for path in (tmp_path / "one", str(tmp_path / "two")):
+        write_all(path)
+        expect_table((tmp_path / path).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("mode", "buffering"),
+    [("wb", 0), ("wb", -1), ("w+b", -1), ("ab", -1), ("a+b", -1), ("r+b", -1), ("r+b", 0)],
+)
+def test_files_are_written_at_their_position(tmp_path, mode, buffering):
+    path = tmp_path / "file"
+    path.write_bytes(b"xy" if mode.startswith("a") else b"")
+    before = path.read_bytes()
+    with open(path, mode, buffering=buffering) as file:
+        file.write(b"before")
+        write_all(file)
+        assert file.tell() == len(before + b"before" + packed(PARTS) + END_OF_STREAM)
+        file.write(b"after")
+        write_all(file)
+        if "+" in mode:
+            file.seek(len(before))
+            assert file.read(6) == b"before"
+            # What is read ahead is not in the way.
+            file.seek(0, os.SEEK_END)
+            write_all(file)
+    data = path.read_bytes().removeprefix(before + b"before")
+    stream = packed(PARTS) + END_OF_STREAM
+    assert data == stream + b"after" + stream * (2 if "+" in mode else 1)
+
+
+def test_a_file_that_was_read_ahead(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+    with open(path, "r+b") as file:
+        assert file.read(3) == bytes(3)
+        write_all(file)
+        assert file.tell() == 3 + len(packed(PARTS)) + 8
+    expect_table(path.read_bytes()[3:])
+
+
+def test_memory_files():
+    with open(os.memfd_create("sink"), "w+b") as file:
+        write_all(file)
+        file.seek(0)
+        expect_table(file.read())
+
+
+def test_temporary_files():
+    with tempfile.NamedTemporaryFile() as file:
+        write_all(file)
+        file.seek(0)
+        expect_table(file.read())
+
+
+def test_objects_of_pyarrow_and_python(tmp_path):
+    memory = io.BytesIO()
+    write_all(memory)
+    expect_table(memory.getvalue())
+    buffers = pa.BufferOutputStream()
+    write_all(buffers)
+    expect_table(buffers.getvalue())
+    with pa.OSFile(str(tmp_path / "os"), "wb") as file:
+        write_all(file)
+    expect_table((tmp_path / "os").read_bytes())
+    buffered = io.BufferedWriter(io.BytesIO())
+    write_all(buffered)
+    buffered.flush()
+    expect_table(buffered.raw.getvalue())
+
+
+def test_compressed_files_and_archives(tmp_path):
+    """Their descriptors are those of other bytes."""
+    with gzip.open(tmp_path / "gz", "wb") as file:
+        write_all(file)
+    expect_table(gzip.decompress((tmp_path / "gz").read_bytes()))
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive, archive.open("one", "w") as file:
+        write_all(file)
+    expect_table(zipfile.ZipFile(tmp_path / "zip").read("one"))
+
+
+def test_a_subclass_may_do_something_else(tmp_path):
+    class Inverted(io.FileIO):
+        def write(self, data):
+            return super().write(bytes(255 - b for b in memoryview(data)))
+
+    with Inverted(tmp_path / "file", "w") as file:
+        write_all(file)
+    expect_table(bytes(255 - b for b in (tmp_path / "file").read_bytes()))
+
+
+@pytest.mark.parametrize("buffering", [0, -1])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_pipes(buffering, blocks):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, blocks)
+    thread = ReadingThread(reader)
+    with open(writer, "wb", buffering=buffering) as file:
+        write_all(file)
+    expect_table(thread.result())
+    os.close(reader)
+
+
+def test_a_named_pipe_is_not_removed(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(ZeroDivisionError), open_sink(tmp_path / "pipe"):
+        raise ZeroDivisionError
+    assert (tmp_path / "pipe").exists()
+    os.close(reader)
+
+
+@pytest.mark.parametrize("timeout", [None, 10])
+def test_sockets(timeout):
+    one, other = narrow_sockets()
+    one.settimeout(timeout)
+    with one, other:
+        thread = ReadingThread(other.fileno())
+        write_all(one)
+        one.shutdown(socket.SHUT_WR)
+        expect_table(thread.result())
+
+
+def test_files_of_sockets():
+    one, other = narrow_sockets()
+    with one, other:
+        thread = ReadingThread(other.fileno())
+        with one.makefile("wb") as file:
+            write_all(file)
+        one.shutdown(socket.SHUT_WR)
+        expect_table(thread.result())
+
+
+@pytest.mark.parametrize("most", [1, 7, 5000])
+def test_writes_in_parts(most):
+    writer = SlowWriter(most)
+    write_all(writer)
+    expect_table(writer.data)
+
+
+def test_none_is_all():
+    class Silent:
+        data = b""
+
+        def write(self, data):
+            self.data += data
+
+    silent = Silent()
+    write_all(silent)
+    expect_table(silent.data)
+
+
+def test_large_buffers_are_written_as_they_are():
+    large, small = np.ones(SMALL, "uint8"), np.ones(64, "uint8")
+    writer = SlowWriter(1 << 30)
+    with open_sink(writer) as sink:
+        sink.write_message(b"x" * 16, [small, large, small, large[: SMALL - 1]], CHUNK)
+    sizes = [size for _, size in writer.calls]
+    assert sizes == [64 + 64, SMALL, 64 + SMALL]
+    assert writer.calls[1][0] == address_of(large)
+
+
+def test_many_small_buffers_make_few_writes():
+    writer = SlowWriter(1 << 30)
+    with open_sink(writer) as sink:
+        sink.write_message(b"", [np.ones(64, "uint8")] * 3000, CHUNK)
+    assert len(writer.data) == 64 * 3001
+    assert len(writer.calls) == 64 * 3001 // JOINED + 1
+
+
+def test_pieces_may_be_kept():
+    kept = []
+
+    class Keeping:
+        write = kept.append
+
+    write_all(Keeping())
+    expect_table(b"".join(kept))
+
+
+def test_blocks_say_where_bodies_are():
+    writer = SlowWriter(1 << 30)
+    blocks = write_all(writer)
+    assert blocks[0].offset == 0
+    for (metadata, buffers), block in zip(PARTS, blocks, strict=True):
+        assert isinstance(block, Block)
+        offset, head, size = block
+        assert writer.data[offset : offset + 4] == b"\xff\xff\xff\xff"
+        assert writer.data[offset + 8 :].startswith(metadata)
+        assert (offset + head) % 64 == 0
+        assert writer.data[offset + head :].startswith(b"".join(map(memoryview, buffers)))
+        assert size == sum(buffer.size for buffer in buffers)
+    file = pa.BufferReader(bytes(writer.data))
+    for offset, head, size in blocks:
+        file.seek(offset)
+        message = pa.ipc.read_message(file)
+        assert file.tell() == offset + head + size
+        assert message.metadata.size == head - 8
+
+
+@pytest.mark.parametrize("length", range(0, 130, 13))
+def test_bodies_begin_at_multiples_of_64_wherever_messages_do(length):
+    writer = SlowWriter(1 << 30)
+    with open_sink(writer) as sink:
+        sink.write(b"x" * length)
+        block = sink.write_message(b"y" * 8, [b"z"], CHUNK)
+        assert block.offset == length
+        assert (block.offset + block.metadata_length) % 64 == 0
+        assert block.metadata_length - 16 < 64
+        assert block.body_length == 64
+        none = sink.write_message(b"y" * 8, None, CHUNK)
+        assert none.body_length == 0
+        assert sink.position == len(writer.data)
+
+
+def test_described_bodies():
+    body = host_body([b"abc", b"", b"d" * 64])
+    writer = SlowWriter(1 << 30)
+    with open_sink(writer) as sink:
+        assert sink.write_message(b"", body, CHUNK).body_length == 128
+    assert writer.data[64:] == b"abc" + bytes(61) + b"d" * 64
+
+
+def test_what_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with open(tmp_path / "file", "w") as text, pytest.raises(TypeError, match="a text file found"):
+        open_sink(text)
+    with pytest.raises(TypeError, match=r"^sink: an object of type object found"):
+        open_sink(object())
+    with open(tmp_path / "file", "rb") as file, pytest.raises(io.UnsupportedOperation):
+        open_sink(file)
+    with pytest.raises(FileNotFoundError):
+        open_sink(tmp_path / "nowhere" / "file")
+
+
+def test_a_file_that_would_end_in_the_middle_is_removed(tmp_path):
+    path = tmp_path / "file"
+
+    def fail(act):
+        with open_sink(path) as sink:
+            sink.write(b"x")
+            assert path.exists()
+            act()
+            raise ZeroDivisionError
+
+    for act in (lambda: None, path.unlink):  # it may be gone already
+        with pytest.raises(ZeroDivisionError):
+            fail(act)
+        assert not path.exists()
+
+
+def test_a_raw_file_without_room():
+    class Full(io.RawIOBase):
+        def writable(self):
+            return True
+
+        def write(self, data):
+            return None
+
+    with pytest.raises(BlockingIOError, match=r"^byte 0: .* takes 56 bytes expected"):
+        open_sink(Full()).write(b"x" * 56)
+
+
+def test_errors_of_the_system():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb", buffering=0) as file, pytest.raises(BrokenPipeError):
+        write_all(file)
+    with open("/dev/full", "wb") as file, pytest.raises(OSError, match="No space left") as caught:
+        write_all(file)
+    assert caught.value.errno == 28
+
+
+def test_errors_of_the_object():
+    class Broken:
+        def write(self, data):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_all(Broken())
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_signals_are_handled_while_a_pipe_is_full(blocks):
+    class AlarmError(Exception):
+        pass
+
+    calls = []
+
+    def handler(*_):
+        calls.append(0)
+        if len(calls) == 3:
+            raise AlarmError
+
+    reader, writer = os.pipe()
+    os.set_blocking(writer, blocks)
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        with open(writer, "wb", buffering=0) as file, pytest.raises(AlarmError):
+            open_sink(file).write_message(b"", [bytes(1 << 20)], CHUNK)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        os.close(reader)

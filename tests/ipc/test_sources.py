@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages come from memory, files, pipes and sockets, whole or with an error that says where."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import mmap
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.ipc import sources
+from cudf_arrow_bridge.ipc.framing import END_OF_STREAM, read_message
+from cudf_arrow_bridge.ipc.sources import open_source
+from testing.ipc_bytes import (
+    WritingThread,
+    address_of,
+    message_parts,
+    narrow_sockets,
+    packed,
+    sample_table,
+)
+
+PARTS = message_parts(sample_table(512), 256)
+DATA = packed(PARTS) + END_OF_STREAM
+SMALL_PARTS = message_parts(sample_table(8))
+SMALL_DATA = packed(SMALL_PARTS) + END_OF_STREAM
+
+
+def read_all(source, parts=PARTS):
+    """Metadata and body of each message up to the end."""
+    found = []
+    while (message := read_message(source)) is not None:
+        metadata, position = message
+        assert position == source.position
+        size = sum(buffer.size for buffer in parts[len(found)][1]) if len(found) < len(parts) else 0
+        found.append((metadata, bytes(source.take(size))))
+    return found
+
+
+def expect_messages(found, parts=PARTS):
+    assert len(found) == len(parts)
+    for (metadata, body), (expected, buffers) in zip(found, parts, strict=True):
+        assert metadata.startswith(expected)
+        assert not any(metadata[len(expected) :])
+        assert body == b"".join(map(memoryview, buffers))
+
+
+class Parts:
+    """An object with ``read``, or ``readinto``, that gives a few bytes at a time."""
+
+    def __init__(self, data, most):
+        self._file = io.BytesIO(data)
+        self._most = most
+
+    def read(self, n):
+        return self._file.read(min(n, self._most))
+
+
+class FilledParts(Parts):
+    def readinto(self, target):
+        data = super().read(len(target))
+        target[: len(data)] = data
+        return len(data)
+
+    def read(self, n):
+        raise AssertionError
+
+
+def in_memory(data, tmp_path):
+    yield data
+    yield bytearray(data)
+    yield memoryview(data)
+    yield pa.py_buffer(data)
+    yield np.frombuffer(data, "uint8")
+    yield pa.BufferReader(data)
+    yield io.BytesIO(data)
+
+
+def read_through(data, tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(data)
+    yield path
+    yield str(path)
+    yield Parts(data, 3)
+    yield FilledParts(data, 100)
+    (tmp_path / "gz").write_bytes(gzip.compress(data))
+    with gzip.open(tmp_path / "gz") as file:
+        yield file
+    with pa.OSFile(str(path)) as file:
+        yield file
+    with pa.input_stream(str(tmp_path / "gz"), compression="gzip") as file:
+        yield file
+    for buffering in (0, -1):
+        with open(path, "rb", buffering=buffering) as file:
+            yield file
+        reader, writer = os.pipe()
+        thread = WritingThread(writer, data)
+        with open(reader, "rb", buffering=buffering) as file:
+            yield file
+        thread.join()
+    with open(path, "r+b") as file:
+        yield file
+    for timeout in (None, 20):
+        one, other = narrow_sockets()
+        with other:
+            thread = WritingThread(one.detach(), data)
+            other.settimeout(timeout)
+            yield other
+        thread.join()
+
+
+@pytest.mark.parametrize("kind", [in_memory, read_through])
+def test_all_sources(kind, tmp_path):
+    for each in kind(DATA, tmp_path):
+        with open_source(each) as source:
+            expect_messages(read_all(source))
+            assert source.position == len(DATA)
+            assert source.read_up_to(10) == b""
+            assert read_message(source) is None
+
+
+@pytest.mark.parametrize("kind", [in_memory, read_through])
+def test_each_end_within_a_message_is_an_error(kind, tmp_path):
+    clean = set()
+    position = 0
+    for i in range(len(SMALL_PARTS) + 1):
+        position = len(packed(SMALL_PARTS[:i]))
+        clean.add(position)
+    step = 1 if kind is in_memory else 37
+    for end in range(0, position + 1, step):
+        for each in kind(SMALL_DATA[:end], tmp_path):
+            with open_source(each) as source:
+                if end in clean:
+                    read_all(source, SMALL_PARTS)
+                    continue
+                with pytest.raises(ValueError, match=r"^byte [\d,]+: .* found, .* expected$"):
+                    read_all(source, SMALL_PARTS)
+
+
+def test_errors_say_where():
+    assert len(packed(SMALL_PARTS[:1])) > 1000
+    start = len(packed(SMALL_PARTS[:1])) + 8
+    with pytest.raises(ValueError, match="a message's metadata") as caught:
+        read_all(open_source(SMALL_DATA[: start + 9]), SMALL_PARTS)
+    length = int.from_bytes(SMALL_DATA[start - 4 : start], "little")
+    assert str(caught.value) == (
+        f"byte {start:,}: 9 bytes found, a message's metadata of {length:,} bytes expected"
+    )
+    source = open_source(b"abcde")
+    source.read_exact(3, "something")
+    with pytest.raises(ValueError, match=r"^byte 3: 2 bytes found, a body of 5 bytes expected$"):
+        source.take(5)
+    with pytest.raises(ValueError, match=r"^byte 0: 3 bytes found, a message expected$"):
+        read_message(open_source(b"abc"))
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31)])
+@pytest.mark.parametrize("prefix", [b"\xff\xff\xff\xff", b""])
+def test_negative_lengths(prefix, length):
+    data = prefix + length.to_bytes(4, "little", signed=True)
+    if data == b"\xff\xff\xff\xff":
+        return  # what other messages begin with
+    with pytest.raises(ValueError, match=rf"^byte {len(prefix)}: {length:,} found"):
+        read_message(open_source(data + bytes(100)))
+
+
+def test_messages_of_old_streams():
+    table = sample_table(512)
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=True)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    data = sink.getvalue().to_pybytes()
+    assert not data.startswith(b"\xff\xff\xff\xff")
+    expect_messages(read_all(open_source(data), message_parts(table)), message_parts(table))
+
+
+def test_memory_is_not_copied(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(DATA)
+    for each in in_memory(DATA, tmp_path):
+        source = open_source(each)
+        whole = each if not hasattr(each, "read") else None
+        source.read_exact(70, "something")
+        body = source.take(100)
+        if whole is not None:
+            assert address_of(body) == address_of(whole) + 70
+        elif isinstance(each, io.BytesIO):
+            assert address_of(body) == address_of(DATA) + 70
+        assert source.take(0).nbytes == 0
+    with pa.memory_map(str(path)) as file:
+        address = file.read_buffer().address
+        file.seek(5)
+        assert address_of(open_source(file).take(3)) == address + 5
+
+
+def test_mapped_files(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(DATA)
+    with open_source(path, memory_map=True) as source:
+        expect_messages(read_all(source))
+        source.seek(0)
+        body = source.take(100)
+    maps = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(path) in line]
+    begin, end = (int(bound, 16) for bound in maps[0].split()[0].split("-"))
+    assert begin <= address_of(body) < end
+    assert body == DATA[:100]
+    assert body.readonly
+    (tmp_path / "empty").write_bytes(b"")
+    assert read_message(open_source(tmp_path / "empty", memory_map=True)) is None
+
+
+def test_mapped_memory():
+    with mmap.mmap(-1, 4096) as memory:
+        memory[:5] = b"abcde"
+        with open_source(memory) as source:
+            assert source.read_exact(5, "letters") == b"abcde"
+
+
+def test_files_are_read_to_where_bodies_are_to_lie(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(DATA)
+    with open_source(path) as source:
+        target = np.zeros((2, 50), "uint8")
+        source.read_into(target)
+        assert target.tobytes() == DATA[:100]
+        memory = source.take(1000)
+        assert memory.address % 64 == 0
+        assert memory.address == address_of(memory)
+        assert memory.size == len(memory) == 1000
+        assert bytes(memory) == DATA[100:1100]
+        np.frombuffer(memory, "uint8")[0] = 1  # writable
+        with pytest.raises(ValueError, match=r"^byte 1,100: .* a body of 99,999 bytes expected"):
+            source.read_into(bytearray(99_999))
+
+
+@pytest.mark.parametrize("mode", ["rb", "r+b"])
+@pytest.mark.parametrize("buffering", [0, -1])
+def test_files_are_read_from_their_position_and_follow(tmp_path, mode, buffering):
+    path = tmp_path / "data"
+    path.write_bytes(b"before" + DATA + b"after" + DATA)
+    with open(path, mode, buffering=buffering) as file:
+        assert file.read(6) == b"before"
+        with open_source(file) as source:
+            assert source.size == 2 * len(DATA) + 5
+            expect_messages(read_all(source))
+        assert file.tell() == 6 + len(DATA)
+        assert file.read(5) == b"after"
+        with open_source(file) as source:
+            expect_messages(read_all(source))
+        assert file.read() == b""
+
+
+def test_memory_follows_too():
+    for file in (
+        io.BytesIO(b"before" + DATA + b"after"),
+        pa.BufferReader(b"before" + DATA + b"after"),
+    ):
+        file.read(6)
+        with open_source(file) as source:
+            expect_messages(read_all(source))
+        assert file.read() == b"after"
+
+
+def test_a_file_may_be_closed_before_its_source(tmp_path):
+    (tmp_path / "data").write_bytes(DATA)
+    with open(tmp_path / "data", "rb") as file:
+        source = open_source(file)
+    source.close()
+    source.close()
+
+
+def test_bytes_io_may_be_written_to_and_closed():
+    file = io.BytesIO(DATA)
+    body = open_source(file).take(100)
+    file.write(b"something else")
+    file.close()
+    assert body == DATA[:100]
+
+
+def test_positions(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(b"xy" + DATA)
+    (tmp_path / "gz").write_bytes(gzip.compress(b"xy" + DATA))
+    with open(path, "rb") as file, gzip.open(tmp_path / "gz") as zipped:
+        for each in (file, zipped, pa.BufferReader(b"xy" + DATA)):
+            each.read(2)
+            source = open_source(each)
+            assert source.read_exact(4, "a prefix") == DATA[:4]
+            assert source.size == len(DATA)
+            source.seek(100)
+            assert source.read_exact(10, "something") == DATA[100:110]
+            assert source.position == 110
+            source.seek(1)
+            assert source.read_exact(10, "something") == DATA[1:11]
+            for wrong in (-1, len(DATA) + 1):
+                with pytest.raises(ValueError, match=f"^byte {wrong:,}: a source of"):
+                    source.seek(wrong)
+            source.close()
+    source = open_source(Parts(DATA, 10))
+    assert source.size is None
+    with pytest.raises(io.UnsupportedOperation):
+        source.seek(0)
+
+
+def test_a_file_may_grow(tmp_path):
+    with open(tmp_path / "data", "wb", buffering=0) as file:
+        file.write(DATA[:100])
+        with open_source(tmp_path / "data") as source:
+            with pytest.raises(ValueError, match=r"^byte 0: 100 bytes found"):
+                source.take(len(DATA))
+            file.write(DATA[100:])
+            expect_messages(read_all(source))
+
+
+@pytest.fixture
+def allocations(monkeypatch):
+    sizes = []
+
+    class Recorded(sources.HostMemory):
+        def __init__(self, size):
+            sizes.append(size)
+            super().__init__(size)
+
+    monkeypatch.setattr(sources, "HostMemory", Recorded)
+    return sizes
+
+
+def test_nothing_is_allocated_for_lengths_that_the_input_does_not_have(tmp_path, allocations):
+    huge = 1 << 62
+    for kind in (in_memory, read_through):
+        for each in kind(DATA, tmp_path):
+            with open_source(each) as source, pytest.raises(ValueError, match="bytes expected"):
+                source.take(huge)
+    assert set(allocations) == {sources.STEP}  # where nobody knows how many will come
+    allocations.clear()
+    message = b"\xff\xff\xff\xff\xff\xff\xff\x7f" + DATA
+    for kind in (in_memory, read_through):
+        for each in kind(message, tmp_path):
+            with (
+                open_source(each) as source,
+                pytest.raises(ValueError, match="a message's metadata"),
+            ):
+                read_message(source)
+    assert set(allocations) == {sources.STEP}
+
+
+def test_memory_grows_with_what_comes(monkeypatch, allocations):
+    monkeypatch.setattr(sources, "STEP", 1000)
+    data = os.urandom(20_000)
+    for size in (999, 1000, 1001, 2000, 2001, 20_000):
+        assert bytes(open_source(Parts(data, 333)).take(size)) == data[:size]
+    allocations.clear()
+    with pytest.raises(ValueError, match=r"^byte 0: 20,000 bytes found, a body of 90,000 bytes"):
+        open_source(Parts(data, 333)).take(90_000)
+    assert allocations == [1000, 2000, 4000, 8000, 16_000, 32_000]
+
+
+def test_what_cannot_be_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with open(tmp_path / "file") as text, pytest.raises(TypeError, match="a text file found"):
+        open_source(text)
+    with pytest.raises(TypeError, match=r"^source: an object of type object found"):
+        open_source(object())
+    with pytest.raises(FileNotFoundError):
+        open_source(tmp_path / "nowhere")
+
+
+def test_a_source_without_bytes_yet():
+    class Waiting:
+        def readinto(self, target):
+            return None
+
+    class WaitingReader:
+        def read(self, n):
+            return None
+
+    for each in (Waiting(), WaitingReader()):
+        with pytest.raises(BlockingIOError, match=r"^byte 0: "):
+            read_message(open_source(each))
+
+
+def test_timeouts_of_sockets():
+    one, other = socket.socketpair()
+    with one, other:
+        other.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            read_message(open_source(other))
+
+
+def test_errors_of_the_system(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        open_source(tmp_path)
+    with open(tmp_path / "file", "wb", buffering=0) as file, open_source(file) as source:
+        file.write(b"x")
+        source.seek(0)
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            source.read_up_to(1)
