@@ -139,19 +139,17 @@ class _Writer(Sink):
             self._write_all(bytes(joined))
 
     def _write_all(self, data: bytes | memoryview) -> None:
-        done = 0
-        with memoryview(data) as view:
-            while done < len(view):
-                with view[done:] as rest:
-                    written = self._write_some(rest)
-                if written is None and not self._is_raw:
-                    return
-                if not written:
-                    raise BlockingIOError(
-                        f"byte {self.position:,}: a sink that takes no more found, one that takes "
-                        f"{len(view) - done:,} bytes expected"
-                    )
-                done += written
+        rest = memoryview(data)
+        while len(rest):
+            written = self._write_some(rest)
+            if written is None and not self._is_raw:
+                return
+            if not written:
+                raise BlockingIOError(
+                    f"byte {self.position:,}: a sink that takes no more found, one that takes "
+                    f"{len(rest):,} bytes expected"
+                )
+            rest = rest[written:]
 
 
 def _do_nothing(failed: bool) -> None: ...

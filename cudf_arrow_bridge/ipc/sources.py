@@ -210,7 +210,7 @@ class _Memory(Source):
 
     def __init__(self, memory: memoryview, close: Callable[[int], object] = lambda end: None):
         super().__init__(lambda: close(self.position))
-        self._memory = memory
+        self._memory = memory.cast("B")
 
     @property
     def size(self) -> int:
@@ -221,6 +221,10 @@ class _Memory(Source):
         start = self.position
         self.position += n
         return self._memory[start : start + n]
+
+    def close(self) -> None:
+        super().close()
+        self._memory = memoryview(b"")  # its owner may be closed, too
 
     def _read(self, view: memoryview) -> int:
         rest = self._memory[self.position : self.position + len(view)]
