@@ -392,10 +392,14 @@ cdef class BodyUpload:
         """Return the memory, once it is complete."""
         self.take_back()
         cdef shared_ptr[device_buffer] memory = finish_upload(self.upload.get()[0])
+        cdef stream_ref stream = stream_of(self.stream)
         cdef DeviceMemory result = DeviceMemory.__new__(DeviceMemory)
         result.address = <uintptr_t>memory.get().data()
         result.size = memory.get().size()
-        result.owner = static_pointer_cast[const_void, device_buffer](memory)
+        # A thread's default stream is another one on the thread that frees.
+        result.owner = core.release_after(
+            static_pointer_cast[const_void, device_buffer](memory), stream, stream
+        )
         result.stream = self.stream
         result.mr = self.mr
         return result

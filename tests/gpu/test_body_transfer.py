@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies of messages go to a device from every source, in order with its streams."""
+
+from __future__ import annotations
+
+import io
+import os
+
+import pytest
+
+from cudf_arrow_bridge._core.body_transfer import BodyUpload
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc.sources import open_source
+from testing.device import GPU, side_stream
+from testing.ipc_bytes import WritingThread
+
+pytestmark = GPU
+
+CHUNK = 100_000
+DATA = os.urandom(1 << 20)
+
+
+def as_bytes(memory):
+    import cupy
+
+    return cupy.asarray(memory).tobytes()
+
+
+def sources(path):
+    path.write_bytes(DATA)
+    yield DATA
+    yield io.BytesIO(DATA)
+    yield path
+    reader, writer = os.pipe()
+    thread = WritingThread(writer, DATA)
+    with open(reader, "rb", buffering=0) as file:
+        yield file
+    thread.join()
+
+
+def test_sources_are_uploaded(tmp_path, resource):
+    stream = resolve_stream(side_stream())
+    for each in sources(tmp_path / "data"):
+        with open_source(each) as source:
+            source.read_exact(100, "something")
+            memory = source.upload(len(DATA) - 100, stream, None, CHUNK)
+        assert memory.size == len(DATA) - 100
+        assert memory.__cuda_array_interface__["stream"] == stream.handle
+        assert as_bytes(memory) == DATA[100:]
+
+
+def test_memory_keeps_its_stream_and_resource():
+    import rmm.mr
+
+    upload = BodyUpload(6, resolve_stream(side_stream()), rmm.mr.CudaAsyncMemoryResource(), 4)
+    for part in (b"abcd", b"ef"):
+        piece = upload.next()
+        piece[:] = part
+        upload.commit(len(part))
+    assert upload.next() is None
+    memory = upload.finish()
+    del upload
+    assert as_bytes(memory) == b"abcdef"
+
+
+def test_pieces_must_not_be_kept():
+    upload = BodyUpload(10, resolve_stream(None), None, 4)
+    kept = upload.next()[1:]
+    with pytest.raises(BufferError, match="a reference to the last piece"):
+        upload.commit(4)
+    assert len(kept) == 3
+
+
+def test_truncated_bodies_are_errors(tmp_path):
+    (tmp_path / "data").write_bytes(DATA)
+    with (
+        open_source(tmp_path / "data") as source,
+        pytest.raises(ValueError, match=r"^byte 0: 1,048,576 bytes found, a body of 1,048,577"),
+    ):
+        source.upload(len(DATA) + 1, resolve_stream(None), None, CHUNK)
