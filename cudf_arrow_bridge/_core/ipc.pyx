@@ -4,8 +4,9 @@
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int8_t, int64_t, uintptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from libcpp.utility cimport move
+from libcpp.vector cimport vector
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
@@ -80,6 +81,19 @@ cdef class BodyBuffer:
         return f"<{type(self).__name__}, {self.size} bytes at {self.address:#x}>"
 
 
+cdef bytes join(const vector[ipc_buffer]& runs, int64_t size):
+    """Copy pieces of memory one behind the other; those without an address are zeros."""
+    cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
+    cdef char* target = PyBytes_AsString(joined)
+    for run in runs:
+        if run.address == NULL:
+            memset(target, 0, run.size)
+        else:
+            memcpy(target, run.address, run.size)
+        target += run.size
+    return joined
+
+
 cdef class IpcBody:
     """The body of a message: `cudf_arrow_bridge::ipc_body` for Python."""
 
@@ -139,6 +153,44 @@ cdef class IpcBody:
             if self.body.buffers[i].size != other.body.buffers[i].size:
                 return False
         return True
+
+    def pieces(self, bytes head not None, int64_t small, int64_t joined) -> list:
+        """List the pieces of the packed body, which is in memory that the CPU can read.
+
+        Parameters
+        ----------
+        head
+            What stands before it.
+        small
+            Buffers of fewer bytes are copied, with what is around them.
+        joined
+            The bytes that are copied together, about.
+        """
+        cdef vector[ipc_buffer] runs
+        cdef ipc_buffer run
+        cdef int64_t size = len(head)
+        cdef list result = []
+        run.address = PyBytes_AsString(head)
+        run.size = size
+        runs.push_back(run)
+        for buffer in self.body.buffers:
+            if size and (buffer.size >= small or size >= joined):
+                result.append(join(runs, size))
+                runs.clear()
+                size = 0
+            if buffer.size >= small:
+                result.append(BodyBuffer.of(buffer, self))
+            elif buffer.size > 0:
+                runs.push_back(buffer)
+                size += buffer.size
+            run.address = NULL
+            run.size = core.ipc_padded(buffer.size) - buffer.size
+            if run.size > 0:
+                runs.push_back(run)
+                size += run.size
+        if size:
+            result.append(join(runs, size))
+        return result
 
     def fill(self, bytes template not None, layout, int64_t dictionary_id=0, bint is_delta=False):
         """Return a message's metadata: a template with the numbers of this body.

@@ -86,10 +86,7 @@ class DeviceArrayStream:
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule; may make the first batch."""
-        schema = self._known_schema()
-        if schema is None:
-            schema = self._seen_schema = self._at_start().schema()
-        return schema.__arrow_c_schema__()
+        return self._schema_handle().__arrow_c_schema__()
 
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: Any
@@ -240,6 +237,13 @@ class DeviceArrayStream:
         requested; else the first batch is made for it.
         """
         return _as_schema_or_field(self.__arrow_c_schema__())
+
+    def _schema_handle(self) -> Schema:
+        """Return the schema; may make the first batch."""
+        schema = self._known_schema()
+        if schema is None:
+            schema = self._seen_schema = self._at_start().schema()
+        return schema
 
     def _known_schema(self) -> Schema | None:
         return self._passes.known_schema() or self._seen_schema

@@ -136,7 +136,9 @@ class StreamExporter:
             self.max_rows is None or len(obj) <= self.max_rows
         ):
             obj = self._as_requested(obj.as_requested)
-            schema = Schema.copy_of(obj.__arrow_c_schema__())
+            schema = obj._arrow_schema
+            if not isinstance(schema, Schema):
+                schema = Schema.copy_of(schema.__arrow_c_schema__())
             self.state.stream = obj._array.stream
             return single_batch(schema, obj._array), obj._labels
         self.state.stream = self.arguments.stream

@@ -28,7 +28,7 @@ Compression = Literal["lz4", "zstd"]
 
 #: The codecs as flatbuffers name them.
 CODECS: dict[Compression, Literal["lz4_frame", "zstd"]] = {"lz4": "lz4_frame", "zstd": "zstd"}
-NAMES = {codec: name for name, codec in CODECS.items()}
+NAMES: dict[str | None, Compression] = {codec: name for name, codec in CODECS.items()}
 #: Bytes that one byte of compressed data can stand for at most, as the formats are: more is not
 #: believed, before it is allocated.
 MOST_BYTES = {"lz4": 256, "zstd": 2**16}
@@ -41,7 +41,7 @@ def check_compression(compression: object) -> Compression | None:
     """Return what a caller gave as ``compression=``, if it is a codec or None."""
     if compression is not None and compression not in CODECS:
         raise ValueError(f"compression={compression!r} found, None, 'lz4' or 'zstd' expected")
-    return compression  # type: ignore[return-value]
+    return compression
 
 
 def compress(body: IpcBody, compression: Compression) -> list[bytes]:
@@ -65,7 +65,7 @@ def compressed_metadata(
     compression: Compression,
     dictionary: tuple[int, bool] | None = None,
 ) -> bytes:
-    """Return the metadata of a compressed body; `dictionary` is its id and whether it is a delta."""
+    """Return the metadata of a compressed body; `dictionary`: its id, and whether it is a delta."""
     pairs = []
     offset = 0
     for buffer in buffers:
@@ -95,7 +95,6 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
     ValueError
         If a buffer lies outside the body, or is not what it says.
     """
-    assert header.layout.codec is not None
     name = NAMES[header.layout.codec]
     pairs = np.frombuffer(
         header.metadata, "<i8", 2 * header.layout.num_buffers, header.layout.buffers

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from .._core.ipc import IpcBody, describe_body
+from .._core.schema import Schema, marks_table
 from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.schemas import as_field, as_schema
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device_stream
 from .batch_templates import batch_template
@@ -59,8 +62,7 @@ class MessageEncoder:
     Parameters
     ----------
     schema
-        The schema of record batches, or the field of other arrays, which become a batch of the one
-        column.
+        The schema of the arrays; those that are no tables become batches of the one column.
     stream
         The stream that reads of offsets and copies of slices are enqueued on.
     may_read
@@ -77,20 +79,27 @@ class MessageEncoder:
 
     def __init__(
         self,
-        schema: pa.Schema | pa.Field,
+        schema: Schema,
         stream: Stream,
         may_read: Callable[[int], bool],
         is_file: bool = False,
     ) -> None:
         self._stream = stream
-        self._is_table = isinstance(schema, pa.Schema)
-        self.schema_metadata = schema_message(schema if self._is_table else pa.schema([schema]))
+        self.schema_metadata, self._is_table = _metadata_of(schema)
         stored = read_schema(self.schema_metadata)
         self._dictionaries = WrittenDictionaries(stored, stream, may_read, is_file)
 
     def encode(self, array: DeviceArray) -> Iterator[EncodedBatch]:
         """Give the messages of a batch: the dictionaries that it needs first."""
         body = describe_body(array._array, self._is_table, self._stream)
-        for values, *dictionary in self._dictionaries.new_in(body):
-            yield EncodedBatch(values, (dictionary[0], dictionary[1]))
+        for values, dictionary_id, is_delta in self._dictionaries.new_in(body):
+            yield EncodedBatch(values, (dictionary_id, is_delta))
         yield EncodedBatch(body)
+
+
+@lru_cache(maxsize=32)
+def _metadata_of(schema: Schema) -> tuple[bytes, bool]:
+    """Return the message that tells a schema, and whether it is that of record batches."""
+    is_table = marks_table(schema.__arrow_c_schema__())
+    arrow_schema = as_schema(schema) if is_table else pa.schema([as_field(schema)])
+    return schema_message(arrow_schema), is_table

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.ipc import ALIGNMENT
+from .._core.ipc import ALIGNMENT, BodyBuffer
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .encoder import MessageEncoder, arrays_of
@@ -23,7 +23,7 @@ class Message:
     ----------
     metadata : bytes
         The flatbuffer ``Message``, without a length before it.
-    buffers : list
+    buffers : list of BodyBuffer
         The buffers of the body in order, one for each that the metadata tells; those that are
         absent have no bytes. Each has an ``address`` and a ``size`` in bytes, and keeps the memory
         alive. Memory that the CPU can read has the buffer protocol, a device's has
@@ -31,17 +31,17 @@ class Message:
     """
 
     metadata: bytes
-    buffers: list[Any]
+    buffers: list[BodyBuffer]
 
     @property
     def padding(self) -> list[int]:
         """The bytes of zeros after each buffer in a packed body."""
-        return [-buffer.size % ALIGNMENT for buffer in self.buffers]
+        return [-len(buffer) % ALIGNMENT for buffer in self.buffers]
 
     @property
     def body_length(self) -> int:
         """The bytes of a packed body."""
-        return sum(buffer.size for buffer in self.buffers) + sum(self.padding)
+        return sum(map(len, self.buffers)) + sum(self.padding)
 
 
 def messages(
@@ -98,9 +98,15 @@ def messages(
     """
     arrays = arrays_of(source, stream, preserve_index, max_rows)
     encoder = MessageEncoder(
-        arrays.schema, resolve_stream(stream), lambda device_type: device_type == DeviceType.CPU
+        arrays._schema_handle(),
+        resolve_stream(stream),
+        lambda device_type: device_type == DeviceType.CPU,
     )
     yield Message(encoder.schema_metadata, [])
     for array in arrays:
         for batch in encoder.encode(array):
             yield Message(batch.metadata(), batch.body.buffers())
+
+
+def _may_read(device_type: int) -> bool:
+    return device_type == DeviceType.CPU

@@ -80,9 +80,11 @@ class MessagePasses:
         state = StreamState()
         arguments = ExportArguments(self._options.stream, mr=self._options.mr)
         exporter = StreamExporter(arguments, state, None, None)
-        return ExportedStream(
-            exporter.batch_sources(decoder.batches(received)), state, decoder.schema
-        )
+        batches = exporter.batch_sources(decoder.batches(received))
+        stream = ExportedStream(batches, state, decoder.schema)
+        # The batches have it already; nobody asked for it.
+        state.given_schema = state.requested_schema = None
+        return stream
 
     def known_schema(self) -> Schema | None:
         """Return the schema of the messages; see `Passes`."""

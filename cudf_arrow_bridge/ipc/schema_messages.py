@@ -26,9 +26,9 @@ PREFIX = struct.Struct("<Ii")
 CONTINUATION = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredSchema:
-    """A schema, and what Arrow's types do not say of it."""
+    """A schema, and what Arrow's types do not say of it; equal to itself alone."""
 
     schema: pa.Schema
     dictionary_ids: tuple[int, ...]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.body_transfer import BodyDownload, host_body, write_body
 from .._core.ipc import IpcBody
+from ..cuda.residency import DeviceType
 from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
 from .framing import Block, frame_metadata
 
@@ -126,19 +127,15 @@ class _Writer(Sink):
         self._is_raw = is_raw
 
     def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
-        joined = bytearray(head)
+        if body.device_type == DeviceType.CPU:
+            for buffer in body.pieces(head, SMALL, JOINED):
+                self._write_all(buffer)
+            return
+        self._write_all(head)
         for piece in BodyDownload(body, chunk_size):
-            if len(piece) < SMALL:
-                joined += piece
-            if joined and (len(piece) >= SMALL or len(joined) >= JOINED):
-                self._write_all(bytes(joined))
-                joined.clear()
-            if len(piece) >= SMALL:
-                self._write_all(piece)
-        if joined:
-            self._write_all(bytes(joined))
+            self._write_all(piece)
 
-    def _write_all(self, data: bytes | memoryview) -> None:
+    def _write_all(self, data: ReadableBuffer) -> None:
         rest = memoryview(data)
         while len(rest):
             written = self._write_some(rest)

@@ -140,7 +140,7 @@ class _Writer:
         self._stream = resolve_stream(stream)
         # Whatever is written is read; dictionaries of a device only if they have to be the same.
         self._encoder = MessageEncoder(
-            self._arrays.schema,
+            self._arrays._schema_handle(),
             self._stream,
             lambda device_type: is_file or device_type == DeviceType.CPU,
             is_file,

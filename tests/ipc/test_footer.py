@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.ipc.framing import Block
 from cudf_arrow_bridge.ipc.footer import make_footer, read_footer
+from cudf_arrow_bridge.ipc.framing import Block
 from cudf_arrow_bridge.ipc.schema_messages import schema_message
 from testing.ipc_streams import COLUMNS, table_of
 
