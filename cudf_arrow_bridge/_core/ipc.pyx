@@ -81,7 +81,7 @@ cdef class BodyBuffer:
         return f"<{type(self).__name__}, {self.size} bytes at {self.address:#x}>"
 
 
-cdef bytes join(const vector[ipc_buffer]& runs, int64_t size):
+cdef bytes join(vector[ipc_buffer]& runs, int64_t size):
     """Copy pieces of memory one behind the other; those without an address are zeros."""
     cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
     cdef char* target = PyBytes_AsString(joined)
@@ -154,43 +154,62 @@ cdef class IpcBody:
                 return False
         return True
 
-    def pieces(self, bytes head not None, int64_t small, int64_t joined) -> list:
-        """List the pieces of the packed body, which is in memory that the CPU can read.
+    def pieces(
+        self, size_t first, bytes head not None, int64_t small, int64_t joined
+    ) -> tuple:
+        """List pieces of the packed body, which is in memory that the CPU can read.
 
         Parameters
         ----------
+        first
+            The buffer to begin with.
         head
             What stands before it.
         small
             Buffers of fewer bytes are copied, with what is around them.
         joined
-            The bytes that are copied together, about.
+            How many bytes are copied in a call, about.
+
+        Returns
+        -------
+        tuple
+            The pieces, and `first` of the next call, which needs no `head`; None at the end.
         """
         cdef vector[ipc_buffer] runs
         cdef ipc_buffer run
-        cdef int64_t size = len(head)
+        cdef ipc_buffer buffer
+        cdef int64_t copied = len(head)
+        cdef int64_t pending = copied
         cdef list result = []
+        cdef size_t i
         run.address = PyBytes_AsString(head)
-        run.size = size
+        run.size = pending
         runs.push_back(run)
-        for buffer in self.body.buffers:
-            if size and (buffer.size >= small or size >= joined):
-                result.append(join(runs, size))
-                runs.clear()
-                size = 0
+        for i in range(first, self.body.buffers.size()):
+            buffer = self.body.buffers[i]
+            if copied >= joined:
+                break
             if buffer.size >= small:
+                if pending:
+                    result.append(join(runs, pending))
+                    runs.clear()
+                    pending = 0
                 result.append(BodyBuffer.of(buffer, self))
             elif buffer.size > 0:
                 runs.push_back(buffer)
-                size += buffer.size
+                pending += buffer.size
+                copied += buffer.size
             run.address = NULL
             run.size = core.ipc_padded(buffer.size) - buffer.size
             if run.size > 0:
                 runs.push_back(run)
-                size += run.size
-        if size:
-            result.append(join(runs, size))
-        return result
+                pending += run.size
+                copied += run.size
+        else:
+            i = self.body.buffers.size()
+        if pending:
+            result.append(join(runs, pending))
+        return result, None if i == self.body.buffers.size() else i
 
     def fill(self, bytes template not None, layout, int64_t dictionary_id=0, bint is_delta=False):
         """Return a message's metadata: a template with the numbers of this body.

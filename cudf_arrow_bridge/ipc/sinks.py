@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Sink", "open_sink"]
 
 #: Pieces of fewer bytes are joined before they are written to an object with ``write``.
-SMALL = 8192
+SMALL = 4096
 #: How many bytes are joined before they are written.
 JOINED = 65536
 #: Of what there is no body of, nothing is copied.
@@ -128,8 +128,12 @@ class _Writer(Sink):
 
     def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
         if body.device_type == DeviceType.CPU:
-            for buffer in body.pieces(head, SMALL, JOINED):
-                self._write_all(buffer)
+            first: int | None = 0
+            while first is not None:
+                pieces, first = body.pieces(first, head, SMALL, JOINED)
+                for piece in pieces:
+                    self._write_all(piece)
+                head = b""
             return
         self._write_all(head)
         for piece in BodyDownload(body, chunk_size):
