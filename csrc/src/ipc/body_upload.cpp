@@ -33,7 +33,9 @@ struct body_upload::state {
   {
     if (num_copied == size) { return {}; }
     if (piece.empty()) {
-      if (num_pieces >= 2) { chunks->wait_for_piece(num_pieces - 2); }
+      if (num_pieces >= chunks->num_pieces()) {
+        chunks->wait_for_piece(num_pieces - chunks->num_pieces());
+      }
       auto const whole = chunks->piece(num_pieces);
       piece            = whole.first(std::min(whole.size(), size - num_copied));
     }

@@ -21,24 +21,28 @@ class chunk_block : private deferred_release {
   chunk_block(std::size_t total, std::size_t size, std::shared_ptr<void const> owner)
     : deferred_release{true},
       owner_{std::move(owner)},
-      pinned_{1, host_upload::staged_size(size) * (total > size ? 2 : 1)}
+      num_pieces_{total > size ? 2U : 1U},
+      pinned_{1, num_pieces_ * host_upload::staged_size(size)}
   {
     auto* memory = pinned_.data();
     auto step    = host_upload::staged_size(size);
     if (memory == nullptr) {
-      pageable_ = std::make_unique_for_overwrite<std::byte[]>(2 * step);
+      pageable_ = std::make_unique_for_overwrite<std::byte[]>(num_pieces_ * step);
       memory    = pageable_.get();
-    } else if (total > size || pinned_.size() < step) {
-      step = std::min(step, pinned_.size() / 2);
+    } else if (pinned_.size() < num_pieces_ * step) {
+      num_pieces_ = 2;
+      step        = pinned_.size() / 2;
     }
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < num_pieces_; ++i) {
       pieces_[i] = {memory + i * step, std::min(step, size)};
-      done_[i]   = pooled_event::acquire();
     }
+    for (auto& done : done_) { done = pooled_event::acquire(); }
   }
 
+  [[nodiscard]] std::size_t num_pieces() const noexcept { return num_pieces_; }
+
   [[nodiscard]] std::span<std::byte> piece(std::size_t number) const noexcept
-  { return pieces_[number % 2]; }
+  { return pieces_[number % num_pieces_]; }
 
   [[nodiscard]] pooled_event const& done(std::size_t number) const noexcept
   { return done_[number % 2]; }
@@ -55,6 +59,7 @@ class chunk_block : private deferred_release {
   ~chunk_block() override = default;
 
   std::shared_ptr<void const> owner_;
+  std::size_t num_pieces_;
   pinned_memory pinned_;
   std::unique_ptr<std::byte[]> pageable_;  ///< if there is no pinned memory
   std::array<std::span<std::byte>, 2> pieces_;
@@ -79,6 +84,8 @@ pinned_chunks::~pinned_chunks()
     block_->finish_now();
   }
 }
+
+std::size_t pinned_chunks::num_pieces() const noexcept { return block_->num_pieces(); }
 
 std::span<std::byte> pinned_chunks::piece(std::size_t number) const noexcept
 { return block_->piece(number); }

@@ -15,11 +15,12 @@ class chunk_block;
 inline constexpr std::size_t largest_chunk = std::size_t{1} << 24;
 
 /**
- * @brief Two pieces of pinned memory that a long transfer goes through in turns.
+ * @brief Two pieces of pinned memory that a long transfer goes through in turns; one for a short
+ * transfer.
  *
- * Pieces are numbered from 0 on; those that are even share one memory, those that are odd the
- * other. Both are kept until the copies from and to them are done, also if this goes before. They
- * belong to the device that is current on construction, and so does the stream.
+ * Pieces are numbered from 0 on, and use the memory of those before again. It is kept until the
+ * copies from and to it are done, also if this goes before. It belongs to the device that is
+ * current on construction, and so does the stream.
  *
  * If the pool has less than is asked for, the pieces are smaller; if it has none, they are
  * pageable.
@@ -42,6 +43,9 @@ class pinned_chunks {
   pinned_chunks(pinned_chunks const&)            = delete;
   pinned_chunks& operator=(pinned_chunks const&) = delete;
   ~pinned_chunks();
+
+  /// @return After how many pieces memory is used again: 1 or 2
+  [[nodiscard]] std::size_t num_pieces() const noexcept;
 
   /// @return The memory of a piece
   [[nodiscard]] std::span<std::byte> piece(std::size_t number) const noexcept;

@@ -106,6 +106,28 @@ TEST_F(ipc_upload, takes_two_pieces_of_pinned_memory)
   EXPECT_EQ(*seen, values);
 }
 
+TEST_F(ipc_upload, stays_in_its_memory)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto random       = std::mt19937{seed};
+    auto const values = random_bytes(pinned_block, random);
+    auto upload       = make(values.size(), 2 * values.size(), stream.get());
+    auto const others = detail::pinned_memory{1, all_pinned_memory};
+    auto const next   = std::span{others.data(), 2 * pinned_block};
+    ASSERT_EQ(others.size(), all_pinned_memory - pinned_block);
+    std::memset(next.data(), 0, next.size());
+    fill(*upload, values, [&] { return random() % pinned_block; });
+    auto const memory = upload->finish();
+    auto const seen   = read_later(memory, stream.get());
+    synchronize(stream.get());
+    ASSERT_EQ(*seen, values);
+    ASSERT_TRUE(
+      std::all_of(next.begin(), next.end(), [](std::byte byte) { return byte == std::byte{0}; }));
+  }
+}
+
 TEST_F(ipc_upload, may_end_early)
 {
   auto const stream = lasting_stream{};
