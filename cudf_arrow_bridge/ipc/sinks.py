@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .._core.body_transfer import BodyDownload, host_body, write_body
-from .._core.ipc import IpcBody
+from .._core.ipc import BodyBuffer, IpcBody
 from ..cuda.residency import DeviceType
 from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
 from .framing import Block, frame_metadata
@@ -136,13 +136,13 @@ class _Writer(Sink):
                 head = b""
             return
         self._write_all(head)
-        for piece in BodyDownload(body, chunk_size):
-            self._write_all(piece)
+        for chunk in BodyDownload(body, chunk_size):
+            self._write_all(chunk)
 
-    def _write_all(self, data: ReadableBuffer) -> None:
-        rest = memoryview(data)
-        while len(rest):
-            written = self._write_some(rest)
+    def _write_all(self, data: bytes | BodyBuffer | memoryview) -> None:
+        written = self._write_some(data)
+        rest: Any = data
+        while written != len(rest):
             if written is None and not self._is_raw:
                 return
             if not written:
@@ -150,7 +150,8 @@ class _Writer(Sink):
                     f"byte {self.position:,}: a sink that takes no more found, one that takes "
                     f"{len(rest):,} bytes expected"
                 )
-            rest = rest[written:]
+            rest = memoryview(rest)[written:]
+            written = self._write_some(rest)
 
 
 def _do_nothing(failed: bool) -> None: ...
