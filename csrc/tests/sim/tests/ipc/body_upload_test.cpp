@@ -147,22 +147,23 @@ TEST_F(ipc_upload, may_end_early)
 
 TEST_F(ipc_upload, to_the_device_of_its_construction)
 {
-  auto const stream = stream_on(1);
+  auto const own    = stream_on(1);
   auto random       = std::mt19937{1};
   auto const values = random_bytes(1000, random);
-  auto upload       = std::unique_ptr<body_upload>{};
-  {
+  for (auto* const stream : {own->get(), cudaStream_t{}}) {
+    auto upload = std::unique_ptr<body_upload>{};
+    {
+      auto const guard = on_device{rmm::cuda_device_id{1}};
+      upload = std::make_unique<body_upload>(1000, 300, cuda::stream_ref{stream}, far_pool_);
+    }
+    fill(*upload, values);
+    auto const memory = upload->finish();
+    upload.reset();
     auto const guard = on_device{rmm::cuda_device_id{1}};
-    upload = std::make_unique<body_upload>(1000, 300, cuda::stream_ref{stream->get()}, far_pool_);
+    auto const seen  = read_later(memory, stream);
+    synchronize(stream);
+    EXPECT_EQ(*seen, values);
   }
-  fill(*upload, values);
-  auto memory = std::make_unique<rmm::device_buffer>(upload->finish());
-  upload.reset();
-  auto const guard = on_device{rmm::cuda_device_id{1}};
-  auto const seen  = read_later(*memory, stream->get());
-  synchronize(stream->get());
-  EXPECT_EQ(*seen, values);
-  memory.reset();
 }
 
 TEST_F(ipc_upload, refuses_wrong_calls)
