@@ -12,7 +12,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -30,7 +30,7 @@ struct body_download::state {
     auto const total = static_cast<std::size_t>(body.packed_size());
     if (total == 0 || detail::is_read_in_place(body.location)) { return; }
     auto const guard = detail::guard_device(body.location);
-    chunks.emplace(total, chunk_size, stream, body.owner);
+    chunks = std::make_unique<detail::pinned_chunks>(total, chunk_size, stream, body.owner);
     enqueue_piece();
   }
 
@@ -84,9 +84,9 @@ struct body_download::state {
   cuda::stream_ref stream;
   detail::packed_runs runs{body};
   bool has_failed{false};
-  bool is_written{false};                         ///< whether pinned memory was waited for
-  std::optional<detail::pinned_chunks> chunks{};  ///< of device memory
-  std::array<std::size_t, 2> sizes{};             ///< of the newest pieces
+  bool is_written{false};                           ///< whether pinned memory was waited for
+  std::unique_ptr<detail::pinned_chunks> chunks{};  ///< of device memory
+  std::array<std::size_t, 2> sizes{};               ///< of the newest pieces
   std::size_t num_enqueued{0};
   std::size_t num_given{0};
 };

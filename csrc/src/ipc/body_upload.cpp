@@ -6,7 +6,7 @@
 #include <cudf_arrow_bridge/ipc.hpp>
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,7 +26,9 @@ struct body_upload::state {
         rmm::device_async_resource_ref mr)
     : size{total}, location{current_device()}, memory{total, stream, mr}
   {
-    if (size > 0) { chunks.emplace(size, chunk_size, stream, nullptr); }
+    if (size > 0) {
+      chunks = std::make_unique<detail::pinned_chunks>(size, chunk_size, stream, nullptr);
+    }
   }
 
   std::span<std::byte> next()
@@ -56,7 +58,7 @@ struct body_upload::state {
   std::size_t size;
   memory_location location;
   rmm::device_buffer memory;
-  std::optional<detail::pinned_chunks> chunks{};
+  std::unique_ptr<detail::pinned_chunks> chunks{};
   std::span<std::byte> piece{};  ///< the one that is being filled
   std::size_t num_pieces{0};     ///< that were committed
   std::size_t num_copied{0};     ///< bytes
