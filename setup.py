@@ -3,12 +3,14 @@
 import os
 
 from setuptools import setup
+from setuptools.config.setupcfg import read_configuration
 
 CUDA = os.environ.get("CUDF_ARROW_BRIDGE_CUDA", "12")
 # The crt headers that cuda_runtime.h includes come with nvcc in CUDA 12, on their own since 13.
 CRT = {"12": "nvcc", "13": "crt"}.get(CUDA)
 if CRT is None:
     raise SystemExit(f"CUDF_ARROW_BRIDGE_CUDA={CUDA}: expected 12 or 13")
+EXTRAS = read_configuration("setup.cfg")["options"]["extras_require"]
 
 
 def rapids(*names: str) -> list[str]:
@@ -20,6 +22,8 @@ setup(
     name=f"cudf-arrow-bridge-cu{CUDA}",
     setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
     install_requires=[*rapids("cudf"), "flatbuffers>=24.3", "pyarrow>=19", "rich>=13"],
+    # Those that are given here replace the section of setup.cfg, which has all others.
+    extras_require=EXTRAS | {"ucx": [f"ucxx-cu{CUDA}==0.52.*"]},
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
         f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",

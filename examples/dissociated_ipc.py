@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Arrow specification's Dissociated IPC Protocol over UCX: metadata and bodies each by itself.
+
+`python examples/dissociated_ipc.py` sends the flights of examples/data from one process to another.
+Needs the extra `ucx`. https://arrow.apache.org/docs/format/DissociatedIPC.html
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pyarrow.parquet as pq
+from ucx_connection import Connection, Listener
+
+import cudf_arrow_bridge as cab
+
+FLIGHTS = Path(__file__).parent / "data" / "nyc_flights.parquet"
+
+#: Tag of the message that asks for data. A server may choose any: its URI says which.
+WANT_DATA = 0xDA7A
+#: What stands before metadata: the type of the message, and its sequence number.
+PREFIX = struct.Struct("<BI")
+END_OF_STREAM, METADATA = 0, 1
+#: The bits of a body's tag that are its sequence number. The highest byte is its type: 0 is packed.
+SEQUENCE = 0xFFFFFFFF
+
+
+class Server:
+    """Sends one client the data that it asks for by name."""
+
+    def __init__(self, data: Mapping[bytes, Any], **options: Any) -> None:
+        self._data = data
+        self._options = options
+        self._connection = Listener()
+        self.uri = f"ucx://127.0.0.1:{self._connection.port}?want_data={WANT_DATA}"
+
+    def run(self) -> None:
+        """Wait for the client, and send what it wants."""
+        connection = self._connection
+        try:
+            connection.accept()
+            _, name = connection.receive_tagged(WANT_DATA, 2**64 - 1, bytearray)
+            frame = self._data[bytes(name)]
+            send_messages(connection, cab.ipc.messages(frame, **self._options))
+            # Nor are there addresses that the client would have to free.
+            connection.wait_until_closed()
+        finally:
+            connection.close()
+
+
+def send_messages(connection: Connection, messages: Iterable[cab.ipc.Message]) -> None:
+    """Send the metadata of each message, and beside it the body as a tagged message.
+
+    Metadata does not wait for bodies, which a client may fetch when it has all metadata.
+    """
+    bodies = []
+    index = 0
+    for index, message in enumerate(messages):
+        sequence = index & SEQUENCE
+        connection.send(PREFIX.pack(METADATA, sequence) + message.metadata)
+        if index > 0:  # the first is the schema, which has no body
+            bodies.append(connection.send_tagged(sequence, packed(message)))
+    connection.send(PREFIX.pack(END_OF_STREAM, index + 1 & SEQUENCE))
+    connection.finish(*bodies)
+
+
+def packed(message: cab.ipc.Message) -> list[Any]:
+    """List the pieces of a packed body: buffers where they lie, and zeros between them."""
+    if any(hasattr(buffer, "__cuda_array_interface__") for buffer in message.buffers):
+        import cupy as memory
+
+        zeros = memory.zeros(64, "u1")
+        memory.cuda.Device().synchronize()  # UCX does not know what fills the buffers
+    else:
+        import numpy as memory
+
+        zeros = memory.zeros(64, "u1")
+    pieces = []
+    for buffer, padding in zip(message.buffers, message.padding, strict=True):
+        pieces += [buffer, zeros[:padding]]
+    return pieces
+
+
+def receive_messages(
+    uri: str, name: bytes, allocate: Callable[[int], Any]
+) -> Iterator[tuple[bytes, list[Any]]]:
+    """Ask a server for data; give metadata and packed body of each message, in their order.
+
+    `allocate` makes the memory that a body of so many bytes is received into.
+    """
+    url = urlsplit(uri)
+    want_data = int(parse_qs(url.query)["want_data"][0])
+    connection = Connection.to(url.hostname, url.port)
+    try:
+        connection.finish(connection.send_tagged(want_data, [name]))
+        arrived = {}
+        for index in itertools.count():
+            sequence = index & SEQUENCE
+            while sequence not in arrived:
+                message = connection.receive()
+                kind, number = PREFIX.unpack_from(message)
+                arrived[number] = kind, message[PREFIX.size :]
+            kind, metadata = arrived.pop(sequence)
+            if kind == END_OF_STREAM:
+                return
+            if kind != METADATA:
+                raise ValueError(f"message {sequence}: type {kind} found, 0 or 1 expected")
+            if index == 0:
+                yield metadata, []
+                continue
+            tag, body = connection.receive_tagged(sequence, SEQUENCE, allocate)
+            if tag != sequence:
+                raise ValueError(f"body {sequence}: type {tag >> 56} found, 0 expected: packed")
+            yield metadata, [body]
+    finally:
+        connection.close()
+
+
+def allocate(size: int) -> Any:
+    """Make memory for a body: on the GPU, if there is one."""
+    if cab.has_gpu():
+        import cupy as memory
+    else:
+        import numpy as memory
+    return memory.empty(size, "u1")
+
+
+def reported(messages: Iterable[tuple[bytes, list[Any]]]) -> Iterator[tuple[bytes, list[Any]]]:
+    """Print what each message consists of."""
+    for number, (metadata, bodies) in enumerate(messages):
+        size = sum(body.nbytes for body in bodies)
+        print(f"message {number}: {len(metadata):,} bytes of metadata, {size:,} of body")
+        yield metadata, bodies
+
+
+def serve_flights(uri: Any) -> None:
+    """Put the URI of a server into a queue, and let it serve its client."""
+    flights = cab.from_arrow_device(pq.read_table(FLIGHTS))
+    server = Server({b"flights": flights}, max_rows=1000)
+    uri.put(server.uri)
+    server.run()
+
+
+def main() -> None:
+    """Send flights from another process to this one."""
+    spawning = get_context("spawn")
+    uris = spawning.Queue()
+    process = spawning.Process(target=serve_flights, args=(uris,))
+    process.start()
+    messages = receive_messages(uris.get(timeout=60), b"flights", allocate)
+    flights = cab.from_arrow_device_stream(cab.ipc.from_messages(reported(messages)))
+    process.join()
+    print(flights[["origin", "dest", "distance"]].head(3))
+
+
+if __name__ == "__main__":
+    main()

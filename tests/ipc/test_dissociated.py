@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example of the Dissociated IPC Protocol, and peers that know only the specification."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.processes import Process
+
+pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+#: UCX writes what it logs to the standard output, where answers are.
+ENVIRONMENT = {"UCX_TLS": "tcp,self", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+NAME = "größe \0 no text"
+
+COLUMNS = {
+    "ints": pa.array(range(100), pa.int64()),
+    "nulls": pa.array([None, 1, 2, None, 4] * 20, pa.int16()),
+    "bools": pa.array([True, None, False, True] * 25),
+    "strings": pa.array(["", "größer", None, "x" * 100] * 25),
+    "times": pa.array([0, None] * 50, pa.timestamp("ms")),
+    "decimals": pa.array([decimal.Decimal("1.23"), None] * 50, pa.decimal128(20, 2)),
+    "lists": pa.array([[1, None], [], None, [3, 4, 5]] * 25, pa.list_(pa.int32())),
+    "structs": pa.array([{"a": 1, "b": "x"}, {"a": None, "b": None}] * 50),
+    "nested": pa.array([[{"s": ["a", None]}], [], [{"s": []}, {"s": None}]] * 33 + [None]),
+    "dictionaries": pa.array(["b", None, "a", "b"] * 25).dictionary_encode(),
+}
+CASES = {
+    **{name: ({name: column}, (0, 100), None) for name, column in COLUMNS.items()},
+    "slice": (COLUMNS, (13, 57), None),
+    "batches": (COLUMNS, (0, 100), 30),
+    "batches of a slice": (COLUMNS, (13, 57), 7),
+    "no rows": (COLUMNS, (50, 50), None),
+    "large": ({"n": pa.array(range(2**20)), "s": pa.array(["text"] * 2**20)}, (1, 2**20), 2**18),
+}
+
+
+MODULES = {"ours": "testing.dissociated", "theirs": "testing.peers.dissociated"}
+PAIRS = [("ours", "theirs"), ("theirs", "ours"), ("ours", "ours")]
+
+
+@pytest.fixture(scope="module")
+def ends():
+    """Processes that serve, and others that fetch."""
+    with ExitStack() as running:
+        yield {
+            (role, whose): running.enter_context(Process(module, **ENVIRONMENT))
+            for whose, module in MODULES.items()
+            for role in ("server", "client")
+        }
+
+
+@pytest.fixture
+def exchange(ends, tmp_path):
+    """Send a table from one end to another; give what the client answers, and where it writes."""
+
+    def run(table, server, client, wanted=NAME, **options):
+        server, client = ends["server", server], ends["client", client]
+        with pa.ipc.new_stream(tmp_path / "sent", table.schema) as sink:
+            sink.write_table(table)
+        received = tmp_path / "received"
+        server.ask("serve", path=str(tmp_path / "sent"), name=NAME, **options)
+        client.ask("fetch", uri=server.answer(), name=wanted, path=str(received))
+        answer = client.answer()
+        return answer, server.answer(), received
+
+    return run
+
+
+def read(path):
+    with pa.ipc.open_stream(path) as reader:
+        table = reader.read_all()
+    table.validate(full=True)
+    return table
+
+
+@pytest.mark.parametrize(("server", "client"), PAIRS)
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_sent_is_received(case, server, client, exchange):
+    columns, rows, max_rows = CASES[case]
+    sent = pa.table(columns)
+    *answers, path = exchange(sent, server, client, rows=rows, max_rows=max_rows)
+    assert answers == ["fetched", "served"]
+    received = read(path)
+    assert received.schema.names == sent.schema.names
+    for name, column in columns.items():
+        assert received[name].to_pylist() == column[slice(*rows)].to_pylist(), name
+        assert pa.types.is_dictionary(received[name].type) == pa.types.is_dictionary(column.type)
+    if max_rows is not None:
+        assert received.column(0).num_chunks == math.ceil((rows[1] - rows[0]) / max_rows)
+
+
+def test_messages_come_in_any_order(exchange):
+    """The last body first, and the end of the stream before the schema."""
+    sent = pa.table(COLUMNS)
+    options = {"rows": (0, 100), "max_rows": 30, "order": "backwards"}
+    *answers, path = exchange(sent, "theirs", "ours", **options)
+    assert answers == ["fetched", "served"]
+    assert read(path).to_pylist() == sent.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    {
+        "type of message": "ValueError: message 2: type 7 found, 0 or 1 expected",
+        "type of body": "ValueError: body 1: type 1 found, 0 expected: packed",
+        "end": "ConnectionError: ",
+    }.items(),
+)
+def test_what_no_client_understands(spoil, error, exchange):
+    sent = pa.table({"n": [1, 2, 3]})
+    options = {"rows": (0, 3), "max_rows": None, "spoil": spoil}
+    answer, _, path = exchange(sent, "theirs", "ours", **options)
+    assert error in answer
+    assert not path.exists()
+
+
+def test_data_that_a_server_does_not_have(exchange):
+    sent = pa.table({"n": [1, 2, 3]})
+    options = {"rows": (0, 3), "max_rows": None, "wanted": "something else"}
+    answer, served, path = exchange(sent, "ours", "ours", **options)
+    assert "ConnectionError: " in answer
+    assert served == "KeyError: b'something else'"
+    assert not path.exists()
+
+
+def test_it_runs_as_it_is():
+    """As its docstring says to run it."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / "dissociated_ipc.py")],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+        | ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "of metadata" in done.stdout

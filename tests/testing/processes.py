@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that do what a test asks them to, one line of JSON after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("tests", "examples"))
+#: Seconds until an answer.
+PATIENCE = 60
+
+
+class Process:
+    """A module of the tests that runs by itself, and calls `obey`."""
+
+    def __init__(self, module: str, **environment: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-W", "error", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # else lines may have been read that `select` does not know of
+            env=os.environ | {"PYTHONPATH": PYTHONPATH} | environment,
+        )
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.kill()
+        with self._process:
+            pass
+
+    def ask(self, name: str, /, **arguments: Any) -> None:
+        self._process.stdin.write(json.dumps([name, arguments]).encode() + b"\n")
+
+    def answer(self) -> Any:
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        assert ready, f"no answer within {PATIENCE} seconds"
+        line = self._process.stdout.readline()
+        assert line, f"ended with {self._process.wait(PATIENCE)}"
+        return json.loads(line)
+
+
+def obey(**functions: Callable[..., Iterable[Any]]) -> None:
+    """Call the functions that the standard input names, and print what they give."""
+    for line in sys.stdin:
+        name, arguments = json.loads(line)
+        try:
+            for answer in functions[name](**arguments):
+                print(json.dumps(answer), flush=True)
+        except Exception as error:
+            print(json.dumps(f"{type(error).__name__}: {error}"), flush=True)
