@@ -36,7 +36,7 @@ def run(file: str, *, as_json: bool = False) -> int:
     try:
         load(frames=False)
         source = open_file(file)
-        schema, rows = source.schema()
+        summary = source.summary()
     except BridgeError as error:
         report.complain(str(error))
         return exits.FAILED
@@ -45,17 +45,21 @@ def run(file: str, *, as_json: bool = False) -> int:
         return exits.UNREADABLE
     from cudf_arrow_bridge.arrow.types import describe
 
-    crossings = [(field, describe(field.type)) for field in schema]
+    crossings = [(field, describe(field.type)) for field in summary.schema]
     if as_json:
         columns = [
             {"name": printable(field.name), "arrow_type": str(field.type),
              "cudf_type": crossing.cudf_type, "crossing": crossing.support, "note": crossing.note}
             for field, crossing in crossings
         ]  # fmt: skip
-        report.show_json({"file": file, "format": source.format, "rows": rows, "columns": columns})
+        report.show_json(
+            {"file": file, "format": source.format, "rows": summary.rows,
+             "codecs": summary.codecs, "columns": columns}
+        )  # fmt: skip
         return exits.OK
+    rows = summary.rows
     size = "rows not known before reading" if rows is None else count(rows, "row")
-    title = f"{printable(file)} ({source.format}, {size})"
+    title = f"{printable(file)} ({', '.join((source.format, size, *(summary.codecs or ())))})"
     cells = [
         (
             printable(field.name),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,30 @@ from cudf_arrow_bridge.export.sources.formats import format_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cudf_arrow_bridge.ipc.metadata import Header
+
 
 class ReadError(Exception):
     """A file that cannot be used; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a file states of itself.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Its columns.
+    rows : int or None
+        How many there are; None if it does not say so.
+    codecs : tuple of str or None
+        How bodies of Arrow IPC are compressed; None for other formats.
+    """
+
+    schema: pa.Schema
+    rows: int | None
+    codecs: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -34,10 +55,10 @@ class SourceFile:
     path: Path
     format: str
 
-    def schema(self) -> tuple[pa.Schema, int | None]:
-        """Read the schema, and the number of rows where the file's metadata states it."""
+    def summary(self) -> Summary:
+        """Read what the file's metadata states, and none of its data."""
         with readable(self.path):
-            return SCHEMAS[self.format](self.path)
+            return SUMMARIES[self.format](self.path)
 
     def table(self, rows: int | None = None) -> pa.Table:
         """Read the first `rows` rows, or all of them."""
@@ -116,7 +137,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise ReadError(f"{path}: no such file") from None
-    except (OSError, pa.ArrowException, UnicodeError, ValueError) as error:
+    except (OSError, pa.ArrowException, TypeError, UnicodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ReadError(f"{path}: cannot be read: {' '.join(reason.split())}") from None
 
@@ -148,16 +169,28 @@ def _parquet(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Sch
 def _arrow_file(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
     import pyarrow as pa
 
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
-    return _take_rows(batches, reader.schema, rows)
+    import cudf_arrow_bridge as bridge
+
+    try:
+        with bridge.ipc.open_file(path, device_type="cpu", memory_map=True) as file:
+            return _take_rows(map(pa.record_batch, file), file.schema, rows)
+    except TypeError:  # cuDF has no type for a column
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
+        return _take_rows(batches, reader.schema, rows)
 
 
 def _arrow_stream(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
     import pyarrow as pa
 
-    reader = pa.ipc.open_stream(pa.memory_map(str(path)))
-    return _take_rows(reader, reader.schema, rows)
+    import cudf_arrow_bridge as bridge
+
+    try:
+        with bridge.ipc.open_stream(path, device_type="cpu", memory_map=True) as stream:
+            return _take_rows(map(pa.record_batch, stream), stream.schema, rows)
+    except TypeError:  # cuDF has no type for a column
+        reader = pa.ipc.open_stream(pa.memory_map(str(path)))
+        return _take_rows(reader, reader.schema, rows)
 
 
 def _csv(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]:
@@ -171,30 +204,36 @@ def _csv(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]
         return _take_rows(reader, reader.schema, rows)
 
 
-def _parquet_schema(path: Path) -> tuple[pa.Schema, int | None]:
+def _parquet_summary(path: Path) -> Summary:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        return file.schema_arrow, file.metadata.num_rows
+        return Summary(file.schema_arrow, file.metadata.num_rows)
 
 
-def _arrow_file_schema(path: Path) -> tuple[pa.Schema, int | None]:
-    import pyarrow as pa
+def _arrow_file_summary(path: Path) -> Summary:
+    from cudf_arrow_bridge.ipc.read_file import file_headers
 
-    return pa.ipc.open_file(pa.memory_map(str(path))).schema, None
-
-
-def _arrow_stream_schema(path: Path) -> tuple[pa.Schema, int | None]:
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(pa.memory_map(str(path))).schema, None
+    return _summary_of(*file_headers(path))
 
 
-def _csv_schema(path: Path) -> tuple[pa.Schema, int | None]:
+def _arrow_stream_summary(path: Path) -> Summary:
+    from cudf_arrow_bridge.ipc.read_stream import stream_headers
+
+    return _summary_of(*stream_headers(path))
+
+
+def _summary_of(schema: pa.Schema, headers: Sequence[Header]) -> Summary:
+    codecs = {header.layout.codec for header in headers if header.layout.codec is not None}
+    rows = sum(header.length for header in headers)
+    return Summary(schema, rows, tuple(sorted(codecs)))
+
+
+def _csv_summary(path: Path) -> Summary:
     from pyarrow import csv
 
     with csv.open_csv(path) as reader:
-        return reader.schema, None
+        return Summary(reader.schema, None)
 
 
 READERS: dict[str, Callable[[Path, int | None], tuple[list[pa.RecordBatch], pa.Schema]]] = {
@@ -203,9 +242,9 @@ READERS: dict[str, Callable[[Path, int | None], tuple[list[pa.RecordBatch], pa.S
     "arrow-stream": _arrow_stream,
     "csv": _csv,
 }
-SCHEMAS: dict[str, Callable[[Path], tuple[pa.Schema, int | None]]] = {
-    "parquet": _parquet_schema,
-    "arrow-file": _arrow_file_schema,
-    "arrow-stream": _arrow_stream_schema,
-    "csv": _csv_schema,
+SUMMARIES: dict[str, Callable[[Path], Summary]] = {
+    "parquet": _parquet_summary,
+    "arrow-file": _arrow_file_summary,
+    "arrow-stream": _arrow_stream_summary,
+    "csv": _csv_summary,
 }

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
@@ -19,7 +21,7 @@ from .metadata import Header, HeaderReader
 from .passes import MessagePasses, exporter_of
 from .sources import Source, open_source
 
-__all__ = ["DeviceArrayFile", "open_file"]
+__all__ = ["DeviceArrayFile", "file_headers", "open_file"]
 
 #: What follows the footer: its length, and what files end with.
 TAIL_BYTES = 4 + len(MAGIC)
@@ -79,6 +81,26 @@ def open_file(
     except BaseException:
         opened.close()
         raise
+
+
+def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
+    """Return the schema of a file, and what the metadata of each batch says; no body is read.
+
+    Parameters
+    ----------
+    source
+        As for `open_file`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no such file. Types that cuDF does not have are no error.
+    """
+    with open_source(source) as opened:
+        footer = _read_footer(opened)
+        reader = HeaderReader()
+        headers = [_header_at(block, opened, reader) for block in footer.batches]
+        return footer.schema.schema, headers
 
 
 class DeviceArrayFile(DeviceArrayStream):
@@ -151,33 +173,34 @@ class _FileReader:
         """Give what the metadata of each batch says; no body is read."""
         for block in self.footer.batches:
             with self._lock:
-                yield self._header_at(block)
+                yield _header_at(block, self._source, self._headers)
 
     def read(self, block: Block) -> Received:
         with self._lock:
-            header = self._header_at(block)
+            header = _header_at(block, self._source, self._headers)
             return self._landing.receive(header, self._source)
-
-    def _header_at(self, block: Block) -> Header:
-        self._source.seek(block.offset)
-        found = read_message(self._source)
-        header = None if found is None else self._headers.read(found[0])
-        here = self._source.position - block.offset
-        if header is None or here != block.metadata_length or header.kind == "schema":
-            raise ValueError(
-                f"byte {block.offset:,}: no batch with {block.metadata_length:,} bytes of metadata "
-                "found, one expected as the footer says"
-            )
-        if header.body_length != block.body_length:
-            raise ValueError(
-                f"byte {block.offset:,}: a body of {header.body_length:,} bytes found, "
-                f"{block.body_length:,} expected as the footer says"
-            )
-        return header
 
     def close(self) -> None:
         with self._lock:
             self._source.close()
+
+
+def _header_at(block: Block, source: Source, reader: HeaderReader) -> Header:
+    source.seek(block.offset)
+    found = read_message(source)
+    header = None if found is None else reader.read(found[0])
+    here = source.position - block.offset
+    if header is None or here != block.metadata_length or header.kind == "schema":
+        raise ValueError(
+            f"byte {block.offset:,}: no batch with {block.metadata_length:,} bytes of metadata "
+            "found, one expected as the footer says"
+        )
+    if header.body_length != block.body_length:
+        raise ValueError(
+            f"byte {block.offset:,}: a body of {header.body_length:,} bytes found, "
+            f"{block.body_length:,} expected as the footer says"
+        )
+    return header
 
 
 def _read_footer(source: Source) -> Footer:

@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, Received
 from .framing import CHUNK_SIZE, check_chunk_size, read_message
 from .landing import Landing
-from .metadata import HeaderReader
+from .metadata import Header, HeaderReader
 from .passes import stream_of_messages
+from .schema_messages import read_schema
 from .sources import Source, is_read_once, open_source
 
-__all__ = ["open_stream"]
+__all__ = ["open_stream", "stream_headers"]
 
 
 def open_stream(
@@ -99,6 +102,33 @@ def _receive(source: Any, memory_map: bool, landing: Landing) -> Iterator[Receiv
             del message
 
 
+def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
+    """Return the schema of a stream, and what the metadata of each batch says; no body is read.
+
+    Parameters
+    ----------
+    source
+        As for `open_stream`, but one that can seek.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no such stream. Types that cuDF does not have are no error.
+    """
+    with open_source(source) as opened:
+        reader = HeaderReader()
+        first = _next_header(opened, reader)
+        if first is None:
+            raise ValueError("no message found, one with the schema expected")
+        schema = read_schema(first.metadata).schema
+        headers = []
+        while (header := _next_header(opened, reader)) is not None:
+            opened.seek(opened.position + header.body_length)
+            if header.kind == "batch":
+                headers.append(header)
+        return schema, headers
+
+
 def read_next(source: Source, reader: HeaderReader, landing: Landing) -> Received | None:
     """Read a message from where a source stands; None at the end.
 
@@ -107,12 +137,16 @@ def read_next(source: Source, reader: HeaderReader, landing: Landing) -> Receive
     ValueError
         If the source ends before, or has no message there.
     """
+    header = _next_header(source, reader)
+    return None if header is None else landing.receive(header, source)
+
+
+def _next_header(source: Source, reader: HeaderReader) -> Header | None:
     found = read_message(source)
     if found is None:
         return None
     metadata, position = found
     try:
-        header = reader.read(metadata)
+        return reader.read(metadata)
     except ValueError as error:
         raise ValueError(f"byte {position - len(metadata):,}: {error}") from error
-    return landing.receive(header, source)

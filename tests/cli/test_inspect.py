@@ -5,7 +5,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-import pytest
 
 from cudf_arrow_bridge.__main__ import main
 from cudf_arrow_bridge.arrow.types import describe
@@ -43,34 +42,26 @@ def test_unsupported_types_give_a_reason(tmp_path, capsys):
     with pa.ipc.new_file(tmp_path / "t", schema):
         pass
     document = inspected(tmp_path / "t", capsys)
-    assert document["rows"] is None
+    assert document["rows"] == 0
     wide, fine = document["columns"]
     assert wide["crossing"] == "unsupported"
     assert wide["note"]
     assert fine["crossing"] == "zero-copy"
 
 
-@pytest.mark.parametrize("kind", ["parquet", "arrow-stream"])
-def test_the_data_is_not_read(kind, tmp_path, capsys):
+def test_the_data_is_not_read(tmp_path, capsys):
     """Overwrite the data and leave the metadata: only what reads the data can notice."""
-    table = pa.table({"n": pa.array(range(10_000), pa.int64())})
     path = tmp_path / "t"
-    if kind == "parquet":
-        pq.write_table(table, path, compression="zstd")
-        start, end = 4, path.stat().st_size - 1000
-    else:
-        with pa.ipc.new_stream(path, table.schema) as sink:
-            start = path.stat().st_size
-            sink.write_table(table)
-        end = path.stat().st_size
+    table = pa.table({"n": pa.array(range(10_000), pa.int64())})
+    pq.write_table(table, path, compression="zstd")
     content = bytearray(path.read_bytes())
-    start = max(start, 400)
+    start, end = 400, len(content) - 1000
     content[start:end] = b"\x55" * (end - start)
     path.write_bytes(content)
     assert main(["roundtrip", str(path)]) == 2, "the damage is real"
     capsys.readouterr()
     document = inspected(path, capsys)
-    assert (document["format"], [c["name"] for c in document["columns"]]) == (kind, ["n"])
+    assert (document["format"], [c["name"] for c in document["columns"]]) == ("parquet", ["n"])
 
 
 def test_csv(tmp_path, capsys):

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow IPC files and streams: `inspect` reads metadata alone, `roundtrip` all of it."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge.__main__ import main
+
+WRITERS = {"arrow-file": pa.ipc.new_file, "arrow-stream": pa.ipc.new_stream}
+KINDS = pytest.mark.parametrize("kind", WRITERS)
+
+#: More than any machine has memory for.
+ROWS = 2**38
+HUGE = pa.schema({"n": pa.int64(), "b": pa.int8()})
+
+
+class WithHoles:
+    """A file in which large pieces are holes."""
+
+    def __init__(self, path):
+        self._file = open(path, "wb")  # noqa: SIM115 - closed by whom it is given to
+        self.closed = False
+
+    def write(self, data):
+        data = memoryview(data)
+        if data.nbytes < 2**20:
+            self._file.write(data)
+        else:
+            self._file.seek(data.nbytes, 1)
+
+    def tell(self):
+        return self._file.tell()
+
+    def flush(self):
+        self._file.flush()
+
+    def close(self):
+        self._file.close()
+        self.closed = True
+
+
+def write_huge(kind, path):
+    with open(path.with_name("hole"), "w+b") as file:
+        file.truncate(8 * ROWS)
+        buffer = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    batch = pa.RecordBatch.from_arrays(
+        [pa.Array.from_buffers(type_, ROWS, [None, buffer], 0) for type_ in HUGE.types],
+        schema=HUGE,
+    )
+    options = pa.ipc.IpcWriteOptions(allow_64bit=True)
+    with (
+        pa.PythonFile(WithHoles(path), "w") as sink,
+        WRITERS[kind](sink, HUGE, options=options) as writer,
+    ):
+        writer.write_batch(batch)
+        writer.write_batch(batch.slice(0, ROWS // 2 + 7))
+        writer.write_batch(batch.slice(5, 1))
+
+
+def inspected(path, capsys):
+    assert main(["inspect", "--json", str(path)]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def bytes_read():
+    return int(re.search(r"rchar: (\d+)", Path("/proc/self/io").read_text())[1])
+
+
+@KINDS
+def test_inspect_touches_no_body(kind, tmp_path, capsys):
+    """Bodies are larger than memory: who reads them fails, or is never done."""
+    path = tmp_path / "huge"
+    write_huge(kind, path)
+    assert path.stat().st_size > 9 * ROWS
+    inspected(path, capsys)  # imports what it needs
+    before = bytes_read()
+    document = inspected(path, capsys)
+    assert bytes_read() - before < 2**20
+    assert document["format"] == kind
+    assert document["rows"] == ROWS + ROWS // 2 + 7 + 1
+    assert document["codecs"] == []
+    assert [column["name"] for column in document["columns"]] == HUGE.names
+
+
+@KINDS
+@pytest.mark.parametrize("codec", [None, "lz4_frame", "zstd"])
+def test_inspect_names_the_codec(kind, codec, tmp_path, capsys):
+    table = pa.table({"n": range(1000), "d": pa.array(["x", "y"] * 500).dictionary_encode()})
+    options = pa.ipc.IpcWriteOptions(compression=codec and codec.removesuffix("_frame"))
+    path = tmp_path / "t"
+    with WRITERS[kind](path, table.schema, options=options) as sink:
+        sink.write_table(table, 300)
+    document = inspected(path, capsys)
+    assert document["rows"] == 1000
+    assert document["codecs"] == ([codec] if codec else [])
+    assert main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "1,000 rows" in out
+    assert [name for name in ("lz4_frame", "zstd") if name in out] == document["codecs"]
+    assert main(["roundtrip", str(path)]) == 0
+
+
+@KINDS
+def test_inspect_says_where_a_file_is_cut(kind, tmp_path, capsys):
+    table = pa.table({"n": range(1000)})
+    path = tmp_path / "t"
+    with WRITERS[kind](path, table.schema) as sink:
+        sink.write_table(table)
+    path.write_bytes(path.read_bytes()[:5000])
+    assert main(["inspect", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(r"cannot be read: byte [\d,]+: ", err)
+
+
+@KINDS
+def test_types_that_cudf_does_not_have(kind, tmp_path, capsys):
+    table = pa.table({"n": [1, 2], "wide": pa.array([1, None], pa.decimal256(50, 2))})
+    path = tmp_path / "t"
+    with WRITERS[kind](path, table.schema) as sink:
+        sink.write_table(table)
+    assert inspected(path, capsys)["rows"] == 2
+    assert main(["roundtrip", "--json", str(path)]) == 3
+    (document,) = json.loads(capsys.readouterr().out)["files"]
+    assert [c["result"] for c in document["columns"]][1] == "unsupported"
+
+
+@KINDS
+def test_roundtrip_reads_through_the_bridge(kind, tmp_path, monkeypatch, capsys):
+    """Every batch, and no more of them than --rows asks for."""
+    table = pa.table({"n": range(1000), "s": [str(i) for i in range(1000)]})
+    path = tmp_path / "t"
+    with WRITERS[kind](path, table.schema) as sink:
+        sink.write_table(table, 100)
+    for name in ("open_file", "open_stream"):
+        monkeypatch.setattr(pa.ipc, name, None)
+    assert main(["roundtrip", "--json", "--rows", "250", str(path)]) == 0
+    (document,) = json.loads(capsys.readouterr().out)["files"]
+    assert document["rows"] == 250
