@@ -65,6 +65,10 @@ cdef class Schema:
             schema = move(self.schema.to_arrow())
         return schema_to_capsule(schema)
 
+    def shares(self, Schema other not None) -> bool:
+        """Whether both are one schema; equal schemas that were made apart are not."""
+        return self.schema.same_as(other.schema)
+
     @staticmethod
     def copy_of(capsule) -> Schema:
         """Copy the schema in a capsule, which is not consumed."""

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from .._core.ipc import IpcBody, describe_body
 from .._core.schema import Schema, marks_table
+from ..arrow.bounded_cache import BoundedCache
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.streams import Stream
@@ -97,9 +97,16 @@ class MessageEncoder:
         yield EncodedBatch(body)
 
 
-@lru_cache(maxsize=32)
+#: Messages that tell the schemas of newest arrays, and whether these are record batches.
+_known: BoundedCache[Schema, tuple[bytes, bool]] = BoundedCache()
+
+
 def _metadata_of(schema: Schema) -> tuple[bytes, bool]:
     """Return the message that tells a schema, and whether it is that of record batches."""
-    is_table = marks_table(schema.__arrow_c_schema__())
-    arrow_schema = as_schema(schema) if is_table else pa.schema([as_field(schema)])
-    return schema_message(arrow_schema), is_table
+    known = _known.find(schema.shares)
+    if known is None:
+        is_table = marks_table(schema.__arrow_c_schema__())
+        arrow_schema = as_schema(schema) if is_table else pa.schema([as_field(schema)])
+        known = (schema_message(arrow_schema), is_table)
+        _known.add(schema, known)
+    return known

@@ -111,22 +111,26 @@ class DeviceArrayFile(DeviceArrayStream):
 
     def __init__(self, reader: _FileReader, options: DecodeOptions) -> None:
         self._reader = reader
-        self._options = options
-        self._decoder: MessageDecoder | None = None
-        passes = MessagePasses(lambda: (self._start(), reader.batches()), options)
+        self._decoder = MessageDecoder(reader.footer.schema, options)
+        self._dictionary_lock = Lock()
+        self._has_dictionaries = False
+        passes = MessagePasses(lambda: (self._decoder, self._batches()), options)
         super().__init__(passes, exporter_of(options))
 
-    def _start(self) -> MessageDecoder:
-        """Return what decodes batches, with the dictionaries of all of them.
+    def _batches(self) -> Iterator[Received]:
+        self._read_dictionaries()
+        yield from self._reader.batches()
+
+    def _read_dictionaries(self) -> None:
+        """Read all dictionaries, once.
 
         A file does not replace dictionaries: those of any batch begin as those of the last one do.
         """
-        if self._decoder is None:
-            decoder = MessageDecoder(self._reader.footer.schema, self._options)
-            for message in self._reader.dictionaries():
-                decoder.read(message)
-            self._decoder = decoder
-        return self._decoder
+        with self._dictionary_lock:
+            if not self._has_dictionaries:
+                for message in self._reader.dictionaries():
+                    self._decoder.read(message)
+                self._has_dictionaries = True
 
     @property
     def num_rows(self) -> int:
@@ -142,7 +146,8 @@ class DeviceArrayFile(DeviceArrayStream):
         batches = self._reader.footer.batches
         if not -len(batches) <= index < len(batches):
             raise IndexError(f"batch {index} found, one of {len(batches)} expected")
-        batch = self._start().read(self._reader.read(batches[index]))
+        self._read_dictionaries()
+        batch = self._decoder.read(self._reader.read(batches[index]))
         if batch is None:
             raise ValueError(f"batch {index}: a dictionary found, a record batch expected")
         return batch

@@ -152,6 +152,7 @@ class Source(ABC):
         io.UnsupportedOperation
             If the source can only be read.
         """
+        self._check_open()
         size = self.size
         if size is None:
             raise io.UnsupportedOperation(
@@ -181,9 +182,15 @@ class Source(ABC):
 
     def _fill(self, view: memoryview) -> int:
         """Read into memory until it is full, or the source at its end; return how many bytes."""
+        self._check_open()
         count = self._read(view)
         self.position += count
         return count
+
+    def _check_open(self) -> None:
+        # The system may have given its descriptor to another file.
+        if self._close is None:
+            raise ValueError("source: a closed one found, an open one expected")
 
     def _check(self, n: int, what: str) -> None:
         end = self._end()
