@@ -14,7 +14,7 @@ from cudf_arrow_bridge.export.sources.formats import format_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cudf_arrow_bridge.ipc.metadata import Header
+    from cudf_arrow_bridge.ipc.metadata.headers import Header
 
 
 class ReadError(Exception):

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.ipc import ALIGNMENT, BodyBuffer, IpcBody
-from .batch_templates import batch_template
-from .metadata import Header
+from .metadata.batch_templates import batch_template
+from .metadata.headers import Header
 
 __all__ = [
     "Compression",

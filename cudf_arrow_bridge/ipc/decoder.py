@@ -15,9 +15,9 @@ from ..arrow.options import check_option
 from ..export.exporter import ArrayExporter
 from .adopt import DeviceAdopter
 from .compression import decompress
-from .metadata import Header
+from .metadata.headers import Header
+from .metadata.schema_messages import StoredSchema, read_schema
 from .read_dictionaries import ReadDictionaries
-from .schema_messages import StoredSchema, read_schema
 
 if TYPE_CHECKING:
     from .._core.schema import Schema

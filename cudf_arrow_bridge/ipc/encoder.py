@@ -15,8 +15,8 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device_stream
-from .batch_templates import batch_template
-from .schema_messages import read_schema, schema_message
+from .metadata.batch_templates import batch_template
+from .metadata.schema_messages import read_schema, schema_message
 from .written_dictionaries import WrittenDictionaries
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..cuda.residency import DeviceType, has_gpu
 from .compression import decompress
 from .decoder import Received
-from .metadata import Header
-from .sources import Source, open_source
+from .metadata.headers import Header
+from .transport.sources import Source, open_source
 
 if TYPE_CHECKING:
     from ..cuda.streams import Stream

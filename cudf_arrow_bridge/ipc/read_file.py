@@ -14,12 +14,12 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, MessageDecoder, Received
-from .footer import Footer, read_footer
-from .framing import CHUNK_SIZE, MAGIC, Block, check_chunk_size, read_message
 from .landing import Landing
-from .metadata import Header, HeaderReader
+from .metadata.footer import Footer, read_footer
+from .metadata.headers import Header, HeaderReader
 from .passes import MessagePasses, exporter_of
-from .sources import Source, open_source
+from .transport.framing import CHUNK_SIZE, MAGIC, Block, check_chunk_size, read_message
+from .transport.sources import Source, open_source
 
 __all__ = ["DeviceArrayFile", "file_headers", "open_file"]
 

@@ -12,12 +12,12 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, Received
-from .framing import CHUNK_SIZE, check_chunk_size, read_message
 from .landing import Landing
-from .metadata import Header, HeaderReader
+from .metadata.headers import Header, HeaderReader
+from .metadata.schema_messages import read_schema
 from .passes import stream_of_messages
-from .schema_messages import read_schema
-from .sources import Source, is_read_once, open_source
+from .transport.framing import CHUNK_SIZE, check_chunk_size, read_message
+from .transport.sources import Source, is_read_once, open_source
 
 __all__ = ["open_stream", "stream_headers"]
 

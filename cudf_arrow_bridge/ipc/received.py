@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, Received
-from .metadata import HeaderReader
+from .metadata.headers import HeaderReader
 from .passes import stream_of_messages
 
 __all__ = ["from_messages"]

@@ -10,9 +10,9 @@ from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .compression import Compression, check_compression, compress, compressed_metadata
 from .encoder import EncodedBatch, MessageEncoder, arrays_of
-from .footer import make_footer
-from .framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
-from .sinks import Sink, open_sink
+from .metadata.footer import make_footer
+from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
+from .transport.sinks import Sink, open_sink
 
 __all__ = ["write_file", "write_stream"]
 

@@ -15,7 +15,7 @@ from .._core.ipc import IpcBody, describe_body
 from ..arrow.device_array import DeviceArray
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device
-from .schema_messages import StoredSchema
+from .metadata.schema_messages import StoredSchema
 
 if TYPE_CHECKING:
     from .._core.exported_array import ExportedArray

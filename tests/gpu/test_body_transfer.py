@@ -10,7 +10,7 @@ import pytest
 
 from cudf_arrow_bridge._core.body_transfer import BodyUpload
 from cudf_arrow_bridge.cuda.streams import resolve_stream
-from cudf_arrow_bridge.ipc.sources import open_source
+from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing.device import GPU, side_stream
 from testing.ipc_bytes import WritingThread
 

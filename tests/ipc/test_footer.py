@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.ipc.footer import make_footer, read_footer
-from cudf_arrow_bridge.ipc.framing import Block
-from cudf_arrow_bridge.ipc.schema_messages import schema_message
+from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
+from cudf_arrow_bridge.ipc.metadata.schema_messages import schema_message
+from cudf_arrow_bridge.ipc.transport.framing import Block
 from testing.ipc_streams import COLUMNS, table_of
 
 BLOCK = struct.Struct("<qi4xq")

@@ -15,13 +15,13 @@ import tracemalloc
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.ipc import field_tables, schema_messages
-from cudf_arrow_bridge.ipc.field_tables import MANY
-from cudf_arrow_bridge.ipc.flatbuffer_tables import Flatbuffer, key_values
-from cudf_arrow_bridge.ipc.footer import make_footer, read_footer
-from cudf_arrow_bridge.ipc.framing import Block
-from cudf_arrow_bridge.ipc.metadata import HeaderReader, read_header
-from cudf_arrow_bridge.ipc.schema_messages import read_schema, schema_message
+from cudf_arrow_bridge.ipc.metadata import field_tables, schema_messages
+from cudf_arrow_bridge.ipc.metadata.field_tables import MANY
+from cudf_arrow_bridge.ipc.metadata.flatbuffer_tables import Flatbuffer, key_values
+from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
+from cudf_arrow_bridge.ipc.metadata.headers import HeaderReader, read_header
+from cudf_arrow_bridge.ipc.metadata.schema_messages import read_schema, schema_message
+from cudf_arrow_bridge.ipc.transport.framing import Block
 from testing.ipc_streams import messages_in, stream_of, table_of
 
 VALUES = (0, 1, 4, 127, 128, 255)

@@ -11,8 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.ipc.batch_templates import batch_template
-from cudf_arrow_bridge.ipc.metadata import HeaderReader, read_header
+from cudf_arrow_bridge.ipc.metadata.batch_templates import batch_template
+from cudf_arrow_bridge.ipc.metadata.headers import HeaderReader, read_header
 from testing.ipc_streams import COLUMNS, dictionary, framed, messages_in, stream_of, table_of
 
 

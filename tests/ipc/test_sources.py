@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.ipc import sources
-from cudf_arrow_bridge.ipc.framing import END_OF_STREAM, read_message
-from cudf_arrow_bridge.ipc.sources import open_source
+from cudf_arrow_bridge.ipc.transport import sources
+from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM, read_message
+from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing.ipc_bytes import (
     WritingThread,
     address_of,

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .field_tables import dictionary_ids_of
 from .flatbuffer_tables import INT16, Flatbuffer, Table, key_values
-from .metadata import HEADER, BytesLike, bytes_of, message_table
+from .headers import HEADER, BytesLike, bytes_of, message_table
 
 __all__ = ["StoredSchema", "read_schema", "schema_message", "stored_schema_of"]
 

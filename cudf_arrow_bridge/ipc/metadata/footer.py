@@ -16,9 +16,9 @@ from typing import Any
 import flatbuffers
 import numpy as np
 
+from ..transport.framing import Block
 from .flatbuffer_tables import INT16, UINT32, Flatbuffer, key_values
-from .framing import Block
-from .metadata import HEADER, V4, V5, BytesLike, bytes_of, message_table
+from .headers import HEADER, V4, V5, BytesLike, bytes_of, message_table
 from .schema_messages import StoredSchema, stored_schema_of
 
 __all__ = ["Footer", "make_footer", "read_footer"]

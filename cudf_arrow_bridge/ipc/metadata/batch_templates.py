@@ -12,7 +12,7 @@ import flatbuffers
 import numpy as np
 
 from .flatbuffer_tables import INT64, UINT32
-from .metadata import (
+from .headers import (
     BODY_LENGTH,
     BUFFERS,
     CODEC,

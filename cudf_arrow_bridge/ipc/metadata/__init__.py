@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flatbuffers of Arrow IPC, read without trust, and written."""
