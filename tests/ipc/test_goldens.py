@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams and files such as the Arrow project's golden ones, made by pyarrow: read, and written."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing import ipc_samples as samples
+from testing.ipc_metadata import SCHEMA, Metadata, framed, messages_of, realigned
+from testing.ipc_peers import assert_peers_read, assert_same_batches, read_bridge, read_pyarrow
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+CASES = [
+    *(pytest.param(lambda t=t: _typed(t), id=str(t)) for t in samples.TYPES),
+    *(pytest.param(lambda name=name: samples.UNUSUAL[name], id=name) for name in samples.UNUSUAL),
+]
+golden = pytest.mark.parametrize("case", CASES)
+
+#: How a stream may be written, beside what pyarrow does by default.
+OPTIONS = {
+    "V5": {},
+    "V4": {"metadata_version": pa.ipc.MetadataVersion.V4},
+    "legacy": {"use_legacy_format": True, "metadata_version": pa.ipc.MetadataVersion.V4},
+    "lz4": {"compression": "lz4"},
+    "zstd": {"compression": "zstd"},
+}
+
+
+def _typed(type_):
+    batches = samples.batches_of(type_)
+    return batches[0].schema, batches
+
+
+def streams(schema, batches):
+    """The same batches in every form of a stream, by name."""
+    for name, options in OPTIONS.items():
+        yield name, samples.written(schema, batches, **options)
+    messages = list(messages_of(samples.written(schema, batches)))
+    for alignment in (8, 64):
+        moved = [realigned(*message, alignment) for message in messages]
+        yield f"aligned to {alignment}", framed(moved)
+        yield (
+            f"aligned to {alignment}, legacy, without an end",
+            framed(moved, legacy=True, end=False),
+        )
+
+
+@golden
+def test_streams_are_read(case):
+    schema, batches = case()
+    for _, stream in streams(schema, batches):
+        for validate in ("minimal", "full"):
+            found = read_bridge(cab.ipc.open_stream(stream, validate=validate))
+            assert_same_batches(found, (schema, batches))
+
+
+@golden
+def test_files_are_read(case, tmp_path):
+    schema, batches = case()
+    for name, options in OPTIONS.items():
+        data = samples.written(schema, batches, file=True, **options)
+        path = tmp_path / f"{name}.arrow"
+        path.write_bytes(data)
+        for source, memory_map in ((data, False), (path, False), (path, True)):
+            file = cab.ipc.open_file(source, memory_map=memory_map)
+            assert len(file) == len(batches)
+            assert_same_batches(read_bridge(file), (schema, batches))
+            for i in reversed(range(len(batches))):
+                assert pa.record_batch(file[i]).equals(batches[i])
+
+
+@golden
+def test_messages_are_read(case):
+    """As pyarrow's own objects, with packed bodies, and with a buffer each."""
+    schema, batches = case()
+    stream = samples.written(schema, batches)
+    messages = list(messages_of(stream))
+    parts = [(metadata, _parts(metadata, body)) for metadata, body in messages]
+    packed = [(metadata, [body] if body.size else []) for metadata, body in messages]
+    of_pyarrow = list(pa.ipc.MessageReader.open_stream(stream))
+    for given in (parts, packed, of_pyarrow):
+        assert_same_batches(read_bridge(cab.ipc.from_messages(given)), (schema, batches))
+
+
+def _parts(metadata, body):
+    read = Metadata(metadata)
+    return [] if read.kind == SCHEMA else read.slices(body)
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@golden
+def test_what_was_read_is_written(case, compression):
+    schema, batches = case()
+    stream = samples.written(schema, batches)
+    sink = io.BytesIO()
+    cab.ipc.write_stream(cab.ipc.open_stream(stream), sink, compression=compression)
+    assert_same_batches(read_pyarrow(sink.getvalue()), (schema, batches))
+    assert_peers_read(sink.getvalue(), schema, batches)
+    sink = io.BytesIO()
+    cab.ipc.write_file(cab.ipc.open_stream(stream), sink, compression=compression)
+    assert_same_batches(read_pyarrow(sink.getvalue()), (schema, batches))
+    assert_peers_read(sink.getvalue(), schema, batches)
+
+
+@golden
+def test_what_was_read_goes_on_in_messages(case):
+    schema, batches = case()
+    source = cab.ipc.open_stream(samples.written(schema, batches))
+    sent = [(m.metadata, _packed(m)) for m in cab.ipc.messages(source)]
+    stream = framed(sent)
+    assert_same_batches(read_pyarrow(stream), (schema, batches))
+    assert_peers_read(stream, schema, batches)
+
+
+def _packed(message):
+    """The body as a transport would send it that cannot gather."""
+    pairs = zip(message.buffers, message.padding, strict=True)
+    body = b"".join(bytes(memoryview(b)) + bytes(zeros) for b, zeros in pairs)
+    assert len(body) == message.body_length
+    return body

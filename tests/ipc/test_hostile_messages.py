@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams that end too soon, and a million messages changed at random."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing import ipc_samples
+from testing.ipc_metadata import END, RECORD_BATCH, SCHEMA, Metadata, framed, messages_of
+from testing.peers.arrays import DeviceOnly
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+TESTS = Path(__file__).parents[1]
+#: All of them where somebody asks for it: a minute and more.
+MUTANTS = int(os.getenv("IPC_MUTANTS", "100_000"))
+
+CODES = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), ["a", "b"])
+BATCH = pa.record_batch({"n": [1, None, 3], "text": ["a", "bc", None], "kind": CODES})
+BATCHES = [BATCH, BATCH.slice(1)]
+STREAM = ipc_samples.written(BATCH.schema, BATCHES)
+FILE = ipc_samples.written(BATCH.schema, BATCHES, file=True)
+
+
+def ends():
+    """Where a stream may end, and how many batches it has then: after each message but the end."""
+    messages, found, batches = list(messages_of(STREAM)), {}, 0
+    for i, (metadata, _) in enumerate(messages):
+        batches += Metadata(metadata).kind == RECORD_BATCH
+        found[len(framed(messages[: i + 1], end=False))] = batches
+    assert framed(messages) == STREAM
+    # The end itself may be missing, not a part of it.
+    return found | {len(STREAM): batches}
+
+
+ENDS = ends()
+
+
+@contextmanager
+def from_bytes(data, tmp_path):
+    yield data
+
+
+@contextmanager
+def from_file_object(data, tmp_path):
+    yield io.BytesIO(data)
+
+
+@contextmanager
+def from_path(data, tmp_path):
+    path = tmp_path / "cut.arrow"
+    path.write_bytes(data)
+    yield path
+
+
+@contextmanager
+def from_open_file(data, tmp_path):
+    with from_path(data, tmp_path) as path, path.open("rb") as file:
+        yield file
+
+
+@contextmanager
+def from_pipe(data, tmp_path):
+    begin, end = os.pipe()
+
+    def send():
+        with os.fdopen(end, "wb") as pipe:
+            pipe.write(data)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    with os.fdopen(begin, "rb") as pipe:
+        yield pipe
+        pipe.read()
+    sender.join()
+
+
+SOURCES = [from_bytes, from_file_object, from_path, from_open_file, from_pipe]
+sources = pytest.mark.parametrize("make", SOURCES)
+
+
+@contextmanager
+def in_time(seconds):
+    """Fail rather than hang."""
+
+    def late(*_):
+        raise TimeoutError(f"still at it after {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@sources
+def test_streams_cut_at_every_byte(make, tmp_path):
+    for size in range(len(STREAM) + 1):
+        with in_time(20), make(STREAM[:size], tmp_path) as source:
+            if size in ENDS:
+                arrays = list(cab.ipc.open_stream(source))
+                found = [pa.record_batch(DeviceOnly(array)) for array in arrays]
+                assert found == BATCHES[: ENDS[size]]
+            else:
+                with pytest.raises(ValueError, match=r"\d"):
+                    list(cab.ipc.open_stream(source))
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+def test_files_cut_at_every_byte(memory_map, tmp_path):
+    for size in range(len(FILE)):
+        with in_time(20), from_path(FILE[:size], tmp_path) as path:
+            for source in (path, FILE[:size]):
+                with pytest.raises(ValueError, match=r"\w"):
+                    cab.ipc.open_file(source, memory_map=memory_map)
+    with from_path(FILE, tmp_path) as path:
+        assert len(cab.ipc.open_file(path, memory_map=memory_map)) == 2
+
+
+def test_batches_before_the_cut_arrive():
+    first = next(size for size, count in ENDS.items() if count == 1)
+    arrays = iter(cab.ipc.open_stream(STREAM[: first + 20]))
+    assert pa.record_batch(next(arrays)) == BATCHES[0]
+    with pytest.raises(ValueError, match=r"\d"):
+        next(arrays)
+    with pytest.raises(StopIteration):
+        next(arrays)
+
+
+def test_nothing_follows_the_end():
+    """What stands behind the end of a stream is somebody else's, and stays in the source."""
+    source = io.BytesIO(STREAM + b"more")
+    assert STREAM.endswith(END)
+    assert len(list(cab.ipc.open_stream(source))) == len(BATCHES)
+    assert source.read() == b"more"
+
+
+class Body(bytearray):
+    """Memory that says when it goes."""
+
+
+def test_refused_messages_are_let_go():
+    """Of messages that are refused nothing is kept, wherever the fault is."""
+    messages = list(messages_of(STREAM))
+    for bad in range(1, len(messages)):
+        alive = []
+        given = []
+        for i, (metadata, body) in enumerate(messages):
+            bodies = [Body(body.to_pybytes())] if Metadata(metadata).kind != SCHEMA else []
+            alive += [weakref.ref(part) for part in bodies]
+            if i == bad:
+                bodies = [Body(bodies[0][:-8])]
+                alive.append(weakref.ref(bodies[0]))
+            given.append((metadata, bodies))
+        del bodies
+        with pytest.raises(ValueError, match=r"\d"):
+            list(cab.ipc.from_messages(given))
+        given.clear()
+        gc.collect()
+        assert [ref() for ref in alive if ref() is not None] == []
+
+
+def test_batches_keep_their_bodies_and_no_others():
+    given = [
+        (metadata, [Body(body.to_pybytes())] if body.size else [])
+        for metadata, body in messages_of(STREAM)
+    ]
+    *_, kept, last = [weakref.ref(parts[0]) for _, parts in given if parts]
+    arrays = list(cab.ipc.from_messages(iter(given)))
+    del given
+    arrays.pop()
+    gc.collect()
+    assert kept() is not None
+    assert last() is None
+    arrays.clear()
+    gc.collect()
+    assert kept() is None
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+def test_mutants(validate):
+    done = subprocess.run(
+        [sys.executable, "-m", "testing.ipc_mutants", "--count", str(MUTANTS // 2),
+         "--validate", validate],
+        env=os.environ | {"PYTHONPATH": str(TESTS)},
+        capture_output=True, text=True, timeout=3600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"ended with {done.returncode}\n{done.stderr[-4000:]}"
+    found = json.loads(done.stdout)
+    outcomes = found["outcomes"]
+    assert sum(outcomes.values()) == MUTANTS // 2
+    # Both happen: else the mutants would be too harmless or too wild to show anything.
+    assert outcomes["arrays"] > MUTANTS // 20
+    assert outcomes["ValueError"] > MUTANTS // 20
+    assert "an error that says nothing" not in outcomes
+    assert found["grown"] < 8 << 20, "memory grows"

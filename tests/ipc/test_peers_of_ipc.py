@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What polars and nanoarrow write, and streams whose dictionaries change."""
+
+from __future__ import annotations
+
+import io
+
+import nanoarrow as na
+import polars as pl
+import pyarrow as pa
+import pytest
+from nanoarrow.ipc import StreamWriter
+
+import cudf_arrow_bridge as cab
+from testing import ipc_samples as samples
+from testing.ipc_metadata import DICTIONARY, Metadata, framed, messages_of, realigned
+from testing.ipc_peers import assert_same_batches, read_bridge, read_polars, read_pyarrow
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+FRAME = pl.DataFrame(
+    {
+        "number": [1, None, 3],
+        "small": pl.Series([1, 2, None], dtype=pl.UInt8),
+        "text": ["a", None, "longer than twelve bytes"],
+        "bytes": [b"", b"\x00\xff" * 10, None],
+        "flag": [True, None, False],
+        "list": [[1, 2], None, []],
+        "texts": [["a", None], [], ["longer than twelve bytes"]],
+        "array": pl.Series([[1, 2], None, [3, 4]], dtype=pl.Array(pl.Int16, 2)),
+        "struct": [{"x": 1, "y": "a"}, {"x": None, "y": None}, {"x": 3, "y": "b"}],
+        "day": pl.Series([0, None, 20_000], dtype=pl.Int32).cast(pl.Date),
+        "clock": pl.Series([0, None, 5], dtype=pl.Time),
+        "moment": pl.Series([0, 1, None], dtype=pl.Datetime("us", "Europe/Rome")),
+        "span": pl.Series([0, 1, None], dtype=pl.Duration("ms")),
+        "price": pl.Series(["1.25", None, "-3.50"]).cast(pl.Decimal(12, 2)),
+        "kind": pl.Series(["a", "b", None], dtype=pl.Categorical),
+        "choice": pl.Series(["x", None, "y"], dtype=pl.Enum(["x", "y"])),
+        "none": pl.Series([None] * 3, dtype=pl.Null),
+    }
+)
+LEVELS = [pl.CompatLevel.oldest, pl.CompatLevel.newest]
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+@pytest.mark.parametrize("level", LEVELS, ids=["oldest", "newest"])
+@pytest.mark.parametrize("columns", [[name] for name in FRAME.columns] + [FRAME.columns], ids=str)
+def test_what_polars_writes_is_read(columns, level, compression):
+    frame = FRAME.select(columns)
+    options = {"compat_level": level(), "compression": compression}
+    stream, file = io.BytesIO(), io.BytesIO()
+    frame.write_ipc_stream(stream, **options)
+    frame.write_ipc(file, record_batch_size=2, **options)
+    found = read_bridge(cab.ipc.open_stream(stream.getvalue()))
+    assert_same_batches(found, read_pyarrow(stream.getvalue()))
+    found = read_bridge(cab.ipc.open_file(file.getvalue()))
+    assert_same_batches(found, read_pyarrow(file.getvalue()))
+    back = io.BytesIO()
+    cab.ipc.write_stream(cab.ipc.open_stream(stream.getvalue()), back)
+    assert read_polars(back.getvalue()).equals(frame)
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [pa.int32(), pa.bool_(), pa.string(), pa.large_string(), pa.decimal128(20, 3),
+     pa.date32(), pa.timestamp("ns", "UTC"), pa.null(), pa.list_(pa.string()),
+     pa.list_(pa.int8(), 2),
+     pa.struct([("x", pa.float64()), ("y", pa.list_(pa.bool_()))]),
+     pa.map_(pa.string(), pa.int8())],
+    ids=str,
+)  # fmt: skip
+def test_what_nanoarrow_writes_is_read(type_):
+    batches = [batch for batch in samples.batches_of(type_) if len(batch)]
+    # It writes no slices.
+    batches = read_pyarrow(samples.written(batches[0].schema, batches))[1]
+    table, sink = pa.Table.from_batches(batches), io.BytesIO()
+    with StreamWriter.from_writable(sink) as writer:
+        writer.write_stream(na.ArrayStream(table))
+    assert_same_batches(read_bridge(cab.ipc.open_stream(sink.getvalue())), (table.schema, batches))
+
+
+def dictionary_streams():
+    """Streams whose dictionaries change, and what dictionary messages each must have."""
+    batches = list(samples.replaced())
+    schema = batches[0].schema
+    yield "replaced", samples.written(schema, batches), batches
+    yield "deltas", samples.written(schema, batches, deltas=True), batches
+    inner = [pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.int8()), keys)
+             for keys in (["a", "b"], ["a", "b"], ["c", "d"])]  # fmt: skip
+    outer = [pa.DictionaryArray.from_arrays(pa.array([2, None, 0], pa.int16()),
+                                            pa.StructArray.from_arrays([i], ["kind"]))
+             for i in inner]  # fmt: skip
+    batches = [pa.record_batch({"a": column}) for column in outer]
+    yield "nested, replaced", samples.written(batches[0].schema, batches), batches
+
+
+STREAMS = [pytest.param(data, batches, id=name) for name, data, batches in dictionary_streams()]
+
+
+@pytest.mark.parametrize(("data", "batches"), STREAMS)
+def test_dictionaries_change(data, batches):
+    expected = batches[0].schema, batches
+    # The messages are there that this is about.
+    assert len([m for m, _ in messages_of(data) if Metadata(m).kind == DICTIONARY]) > 2
+    assert_same_batches(read_pyarrow(data), expected)
+    aligned = framed([realigned(*message, 64) for message in messages_of(data)])
+    for stream in (data, aligned):
+        assert_same_batches(read_bridge(cab.ipc.open_stream(stream)), expected)
+    assert_same_batches(read_bridge(cab.ipc.from_messages(messages_in(data))), expected)
+    sink = io.BytesIO()
+    cab.ipc.write_stream(cab.ipc.open_stream(data), sink)
+    assert_same_batches(read_pyarrow(sink.getvalue()), expected)
+
+
+@pytest.mark.parametrize(("data", "batches"), STREAMS)
+def test_batches_that_are_kept_keep_their_dictionaries(data, batches):
+    arrays = list(cab.ipc.open_stream(data))
+    for array, batch in reversed(list(zip(arrays, batches, strict=True))):
+        assert pa.record_batch(array).equals(batch)
+
+
+def test_deltas_in_a_file():
+    batches = list(samples.replaced())[:3]
+    data = samples.written(batches[0].schema, batches, file=True, deltas=True)
+    file = cab.ipc.open_file(data)
+    # All of a file's dictionaries are read before its batches.
+    expected = read_pyarrow(data)
+    assert_same_batches(read_bridge(file), expected)
+    assert pa.record_batch(file[2]).equals(batches[2])
+
+
+def test_files_have_one_dictionary_for_each_id():
+    """A replacement cannot be written to a file."""
+    batches = list(samples.replaced())
+    with pytest.raises(ValueError, match="dictionar"):
+        cab.ipc.write_file(cab.ipc.open_stream(samples.written(batches[0].schema, batches)),
+                           io.BytesIO())  # fmt: skip
+
+
+def messages_in(data):
+    return list(pa.ipc.MessageReader.open_stream(data))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random batches, nested and sliced: what is written is what pyarrow reads, and no more than that.
+
+In frames, in pylibcudf's tables, and as foreign producers hand them over.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+import cudf_arrow_bridge as cab
+from testing import foreign
+from testing.device import unnamed
+from testing.ipc_metadata import SCHEMA, Metadata, framed, messages_of
+from testing.ipc_peers import assert_same_batches, read_bridge, read_pyarrow
+from testing.ipc_samples import written
+from testing.peers.arrays import DeviceOnly, Producer, column_from
+from testing.samples import cut, cut_column
+from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+
+@st.composite
+def batches(draw, types=signed):
+    """A batch of columns of the same length, all slices."""
+    columns = draw(st.lists(arrays(types), min_size=1, max_size=4))
+    size = min(map(len, columns))
+    return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
+
+
+def stream_of(source, **options):
+    sink = io.BytesIO()
+    cab.ipc.write_stream(source, sink, **options)
+    return sink.getvalue()
+
+
+def check(source, **options):
+    """Write an object; pyarrow reads what is exported of it, from no more than that takes."""
+    exported = cab.to_arrow_device_stream(source, **options)
+    expected = [pa.record_batch(DeviceOnly(array)) for array in exported]
+    stream = stream_of(source, **options)
+    assert_same_batches(read_pyarrow(stream), (exported.schema, expected))
+    assert_no_larger(stream, expected)
+    assert_same_batches(read_bridge(cab.ipc.open_stream(stream)), (exported.schema, expected))
+    messages = list(cab.ipc.messages(source, **options))
+    assert framed([(m.metadata, packed(m)) for m in messages]) == stream
+    return pa.Table.from_batches(expected)
+
+
+def packed(message):
+    pairs = zip(message.buffers, message.padding, strict=True)
+    return b"".join(bytes(memoryview(part)) + bytes(zeros) for part, zeros in pairs)
+
+
+def assert_no_larger(stream, batches):
+    """Bodies are as large as those of pyarrow, which slices too, but for their padding."""
+
+    def sizes(data):
+        return [
+            (Metadata(metadata).kind, body.size, Metadata(metadata).buffers)
+            for metadata, body in messages_of(data)
+            if Metadata(metadata).kind != SCHEMA
+        ]
+
+    found, expected = sizes(stream), sizes(written(batches[0].schema, batches))
+    assert [kind for kind, *_ in found] == [kind for kind, *_ in expected]
+    for (_, size, buffers), (_, theirs, _) in zip(found, expected, strict=True):
+        assert size <= theirs + 64 * len(buffers)
+
+
+def landed(batch):
+    """What arrives of a batch, with nothing under its nulls."""
+    return pa.table([foreign.landed(column) for column in batch.columns], batch.schema)
+
+
+@NOT_SLOW
+@given(batches(), edits, st.data())
+def test_foreign_arrays(batch, edit, data):
+    batch = cut(batch, data.draw(slices(len(batch))))
+    assert check(cab.to_arrow_device(Producer(batch, edit))).equals(landed(batch))
+
+
+@NOT_SLOW
+@given(batches(), st.data())
+def test_tables_of_sliced_columns(batch, data):
+    """libcudf's slices, which are an offset over the memory of all rows."""
+    steps = data.draw(slices(len(batch)))
+
+    def sliced(array):
+        nulls_in = lambda start, size: foreign.landed(array.slice(start, size)).null_count  # noqa: E731
+        return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
+
+    found = check(plc.Table([sliced(column) for column in batch.columns]))
+    # Without the names of fields, which libcudf has none of.
+    expected = [list(row.values()) for row in landed(cut(batch, steps)).to_pylist()]
+    assert unnamed([list(row.values()) for row in found.to_pylist()]) == unnamed(expected)
+
+
+@NOT_SLOW
+@given(batches(), st.integers(1, 90), st.data())
+def test_slices_of_frames(batch, max_rows, data):
+    try:
+        frame = cab.from_arrow_device(batch)
+    except TypeError:
+        reject()  # such as time zones that cuDF does not know
+    for start, size in data.draw(slices(len(batch))):
+        frame = frame.iloc[start : start + size]
+    assert check(frame, max_rows=max_rows, preserve_index=False).num_rows == len(frame)
+
+
+@NOT_SLOW
+@given(batches(), st.data())
+def test_what_was_read_is_sliced(batch, data):
+    """Batches over the body of a message, sliced before they are written again."""
+    (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
+    part = cut(pa.record_batch(DeviceOnly(array)), data.draw(slices(len(batch))))
+    assert check(cab.to_arrow_device(DeviceOnly(part))).equals(landed(part))
