@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow IPC of device memory: bodies that stay there, and bodies that go to the host and back."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing import samples
+from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
+from testing.ipc_metadata import framed
+
+pytestmark = GPU
+
+SLICES = [(0, samples.MANY), (1, 64), (9, 65), (33, 0)]
+#: pylibcudf's conversion has no null type and one width of dictionary indices.
+TYPES = [t for t in samples.TYPES if not (pa.types.is_null(t) or pa.types.is_dictionary(t))]
+types = pytest.mark.parametrize("type_", TYPES, ids=str)
+
+
+def table_of(type_, offset, size):
+    """Rows of a column in device memory as a table, and what they are."""
+    array = samples.values(type_, samples.MANY, "some")
+    table = plc.Table([sliced(on_device(array), offset, size)])
+    return table, unnamed(array.slice(offset, size).to_pylist())
+
+
+def values_of(batches):
+    return [unnamed(list(row.values()))[0] for batch in batches for row in batch.to_pylist()]
+
+
+def on_host(buffer):
+    """The bytes of a message's buffer, fetched by cupy."""
+    import cupy
+
+    return cupy.asarray(buffer).view("uint8").tobytes() if buffer.size else b""
+
+
+def packed(message):
+    pairs = zip(message.buffers, message.padding, strict=True)
+    return b"".join(on_host(part) + bytes(zeros) for part, zeros in pairs)
+
+
+@types
+def test_bodies_stay_on_the_device(type_):
+    pytest.importorskip("cupy")
+    for offset, size in SLICES:
+        table, expected = table_of(type_, offset, size)
+        messages = list(cab.ipc.messages(table))
+        for message in messages:
+            for buffer in message.buffers:
+                if buffer.size:
+                    assert buffer.__cuda_array_interface__["data"][0] == buffer.address
+        stream = framed([(message.metadata, packed(message)) for message in messages])
+        assert values_of(pa.ipc.open_stream(stream)) == expected
+
+
+@types
+def test_messages_are_adopted(type_):
+    table, expected = table_of(type_, 0, samples.MANY)
+    messages = list(cab.ipc.messages(table))
+    sent = {buffer.address for message in messages for buffer in message.buffers if buffer.size}
+    (array,) = cab.ipc.from_messages(messages)
+    del messages
+    assert array.device_type == cab.DeviceType.CUDA
+    assert {buffer.address for buffer in array.buffers() if buffer.size} <= sent
+    assert [unnamed(list(row.values()))[0] for row in rows(array)] == expected
+
+
+def test_fixed_width_is_not_copied():
+    column = on_device(pa.array([1, None, 3], pa.int64()))
+    _, batch = cab.ipc.messages(plc.Table([column]))
+    mask, data = batch.buffers
+    assert (mask.address, data.address) == (column.null_mask().ptr, column.data().ptr)
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@types
+def test_streams_and_files_are_written(type_, compression, tmp_path):
+    for offset, size in SLICES:
+        table, expected = table_of(type_, offset, size)
+        for chunk_size in (64, 1 << 20):
+            options = {"compression": compression, "chunk_size": chunk_size}
+            sink = io.BytesIO()
+            cab.ipc.write_stream(table, sink, **options)
+            assert values_of(pa.ipc.open_stream(sink.getvalue())) == expected
+            cab.ipc.write_file(table, tmp_path / "file.arrow", **options)
+            with pa.ipc.open_file(tmp_path / "file.arrow") as file:
+                assert values_of(file.get_batch(i) for i in range(file.num_record_batches)) == (
+                    expected
+                )
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@pytest.mark.parametrize("chunk_size", [64, 1 << 20])
+@types
+def test_streams_and_files_are_read(type_, compression, chunk_size, tmp_path):
+    array = samples.values(type_, samples.MANY, "some")
+    batch = pa.record_batch({"a": array})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    sink, path = io.BytesIO(), tmp_path / "file.arrow"
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    with pa.ipc.new_file(path, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    stream = cab.ipc.open_stream(sink.getvalue(), chunk_size=chunk_size)
+    for source in (stream, cab.ipc.open_file(path, chunk_size=chunk_size)):
+        (found,) = source
+        assert found.device_type == cab.DeviceType.CUDA
+        assert rows(found) == batch.to_pylist()
+
+
+def test_frames_come_back(tmp_path):
+    frame = cab.from_arrow_device(pa.table({"a": [1, None, 3], "b": ["x", "yy", None]}))
+    cab.ipc.write_stream(frame, tmp_path / "frame.arrows", max_rows=2)
+    back = cab.from_arrow_device_stream(cab.ipc.open_stream(tmp_path / "frame.arrows"))
+    assert back.to_arrow().to_pylist() == frame.to_arrow().to_pylist()
+
+
+def test_what_is_not_there_yet_is_written_when_it_is(late, pool):
+    stream = side_stream()
+    column, sink = late.column(stream), io.BytesIO()
+    cab.ipc.write_stream(plc.Table([column]), sink, stream=stream)
+    assert values_of(pa.ipc.open_stream(sink.getvalue())) == list(range(ROWS))
