@@ -8,7 +8,7 @@ import ctypes
 from testing.peers.arrays import nodes, struct_of
 
 _WIDTHS = {
-    **dict.fromkeys("cC", 1), **dict.fromkeys("sSe", 2), **dict.fromkeys("iIf", 4),
+    **dict.fromkeys("cC", 1), **dict.fromkeys("sSe", 2), **dict.fromkeys("ifI", 4),
     **dict.fromkeys("lLg", 8), "tdD": 4, "tdm": 8, "tts": 4, "ttm": 4, "ttu": 8, "ttn": 8,
 }  # fmt: skip
 
