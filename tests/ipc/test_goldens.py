@@ -54,7 +54,7 @@ def streams(schema, batches):
 def test_streams_are_read(case):
     schema, batches = case()
     for _, stream in streams(schema, batches):
-        for validate in ("minimal", "full"):
+        for validate in ("sizes", "minimal", "full"):
             found = read_bridge(cab.ipc.open_stream(stream, validate=validate))
             assert_same_batches(found, (schema, batches))
 

@@ -193,10 +193,10 @@ def test_batches_keep_their_bodies_and_no_others():
     assert kept() is None
 
 
-@pytest.mark.parametrize("validate", ["minimal", "full"])
+@pytest.mark.parametrize("validate", ["sizes", "minimal", "full"])
 def test_mutants(validate):
     done = subprocess.run(
-        [sys.executable, "-m", "testing.ipc_mutants", "--count", str(MUTANTS // 2),
+        [sys.executable, "-m", "testing.ipc_mutants", "--count", str(MUTANTS // 3),
          "--validate", validate],
         env=os.environ | {"PYTHONPATH": str(TESTS)},
         capture_output=True, text=True, timeout=3600, check=False,
@@ -204,7 +204,7 @@ def test_mutants(validate):
     assert done.returncode == 0, f"ended with {done.returncode}\n{done.stderr[-4000:]}"
     found = json.loads(done.stdout)
     outcomes = found["outcomes"]
-    assert sum(outcomes.values()) == MUTANTS // 2
+    assert sum(outcomes.values()) == MUTANTS // 3
     # Both happen: else the mutants would be too harmless or too wild to show anything.
     assert outcomes["arrays"] > MUTANTS // 20
     assert outcomes["ValueError"] > MUTANTS // 20

@@ -192,7 +192,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--validate", choices=["minimal", "full"], default="minimal")
+    parser.add_argument("--validate", choices=["sizes", "minimal", "full"], default="sizes")
     options = parser.parse_args()
     streams = list(originals())
     outcomes, begin, start = Counter(), 0, time.perf_counter()

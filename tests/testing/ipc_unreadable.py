@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 from testing import ipc_samples
-from testing.ipc_metadata import SCHEMA, Metadata, messages_of
+from testing.ipc_metadata import DICTIONARY, SCHEMA, Metadata, messages_of
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -29,19 +29,73 @@ class Pages:
     def __init__(self):
         self._maps = []
 
-    def copy(self, data):
-        """Copy a buffer; returns one over the pages, with the content's size."""
+    def copy(self, data, readable=False):
+        """Copy a buffer; returns one over the pages, with the content's size.
+
+        Parameters
+        ----------
+        data
+            The buffer.
+        readable
+            Whether `forbid` may leave the pages alone.
+        """
         size = max(-(-data.size // mmap.PAGESIZE), 1) * mmap.PAGESIZE
         pages = mmap.mmap(-1, size)
         pages.write(data.to_pybytes())
         address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-        self._maps.append((pages, address, size))
+        self._maps.append((address, size, readable))
         return pa.foreign_buffer(address, data.size, base=pages)
 
-    def protect(self, protection):
-        for _, address, size in self._maps:
-            if _LIBC.mprotect(address, size, protection):
-                raise OSError(ctypes.get_errno(), "mprotect")
+    def forbid(self, but_readable=False):
+        """Nobody may read the pages, but those that are marked if `but_readable`."""
+        for address, size, readable in self._maps:
+            _protect(address, size, mmap.PROT_READ if readable and but_readable else _NOTHING)
+
+    def allow(self):
+        for address, size, _ in self._maps:
+            _protect(address, size, mmap.PROT_READ)
+
+
+def _protect(address, size, protection):
+    if _LIBC.mprotect(address, size, protection):
+        raise OSError(ctypes.get_errno(), "mprotect")
+
+
+def are_offsets_of_bytes(type_, counts):
+    """Say of each buffer of a type, depth first, whether it is the offsets of strings or bytes.
+
+    Their last one is read to send them: nothing but it tells how many bytes there are.
+    """
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    if type_ in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
+        return [False, True, False]
+    if type_ in (pa.string_view(), pa.binary_view()):
+        return [False] * (2 + next(counts))
+    if pa.types.is_null(type_):
+        return []
+    own = _OWN.get(type(type_), 2)
+    inner = [are_offsets_of_bytes(type_.field(i).type, counts) for i in range(type_.num_fields)]
+    return [False] * own + [found for part in inner for found in part]
+
+
+def value_types(types):
+    """The types of all dictionaries' values, in the order of the ids that pyarrow gives."""
+    for type_ in types:
+        if pa.types.is_dictionary(type_):
+            yield type_.value_type
+            yield from value_types([type_.value_type])
+        elif not isinstance(type_, pa.BaseExtensionType):
+            yield from value_types(type_.field(i).type for i in range(type_.num_fields))
+
+
+#: Buffers of nested types, without those of what is in them.
+_OWN = {
+    **dict.fromkeys((pa.ListViewType, pa.LargeListViewType), 3),
+    **dict.fromkeys((pa.ListType, pa.LargeListType, pa.MapType), 2),
+    **dict.fromkeys((pa.FixedSizeListType, pa.StructType), 1),
+    pa.RunEndEncodedType: 0,
+}
 
 
 class Sink:
@@ -61,48 +115,62 @@ class Sink:
 
 def copied(stream, pages, packed):
     """The messages of a stream with their bodies in pages: whole, or each buffer by itself."""
+    schema = pa.ipc.open_stream(stream).schema
     for metadata, body in messages_of(stream):
         read = Metadata(metadata)
-        parts = [] if read.kind == SCHEMA else [body] if packed else read.slices(body)
-        yield metadata, [pages.copy(part) for part in parts]
+        if read.kind == SCHEMA:
+            yield metadata, []
+        elif packed:
+            yield metadata, [pages.copy(body)]
+        else:
+            counts = iter(read.variadic_counts)
+            told = [field.type for field in schema]
+            if read.kind == DICTIONARY:
+                told = [list(value_types(told))[read.id]]
+            marks = [mark for type_ in told for mark in are_offsets_of_bytes(type_, counts)]
+            parts = zip(read.slices(body), marks, strict=True)
+            yield metadata, [pages.copy(part, readable) for part, readable in parts]
 
 
 def check(stream, expected, packed):
     """Messages in, arrays, and messages and a stream out, all without a look at the bodies."""
     pages = Pages()
     given = list(copied(stream, pages, packed))
-    pages.protect(_NOTHING)
-    arrays = list(cab.ipc.from_messages(given))
-    schema = cab.ipc.from_messages(given).schema
-    sent = list(cab.ipc.messages(cab.ipc.from_messages(given)))
-    check_same(given, sent, packed)
-    sink = Sink()
-    cab.ipc.write_stream(cab.ipc.from_messages(given), sink)
-    written = {address for address, size in sink.pieces if size}
-    missing = {b.address for message in sent for b in message.buffers if b.size} - written
-    assert not missing, f"{len(missing)} buffers were written from elsewhere"
-    pages.protect(mmap.PROT_READ)
+    pages.forbid()
+    received = cab.ipc.from_messages(given)
+    arrays, schema = list(received), received.schema
+    if not packed:
+        pages.forbid(but_readable=True)
+        check_sent(given)
+    pages.allow()
     assert schema.equals(expected[0].schema, check_metadata=True)
     for array, batch in zip(arrays, expected, strict=True):
         assert pa.record_batch(array).equals(batch)
 
 
-def check_same(given, sent, packed):
+def check_sent(given):
+    """What came is sent again: the same memory, in messages and to a sink."""
+    received = cab.ipc.from_messages(given)
+    sent = list(cab.ipc.messages(received))
+    check_same(given, sent)
+    sink = Sink()
+    cab.ipc.write_stream(received, sink)
+    written = {address for address, size in sink.pieces if size}
+    missing = {b.address for message in sent for b in message.buffers if b.size} - written
+    assert not missing, f"{len(missing)} buffers were written from elsewhere"
+
+
+def check_same(given, sent):
     """The messages say the same of their bodies and have the same memory."""
     assert len(given) == len(sent)
     for (metadata, buffers), message in zip(given, sent, strict=True):
         before, after = Metadata(metadata), Metadata(message.metadata)
-        if before.kind == SCHEMA:
-            assert after.kind == SCHEMA
-            continue
-        assert after.numbers() == before.numbers(), (before.numbers(), after.numbers())
-        assert after.body_length == message.body_length
-        if packed:
-            expected = [buffers[0].address + offset for offset, _ in before.buffers]
-        else:
-            expected = [buffer.address for buffer in buffers]
-        pairs = zip(message.buffers, expected, strict=True)
-        assert all(b.address == address for b, address in pairs if b.size)
+        assert after.kind == before.kind
+        if before.kind != SCHEMA:
+            assert after.numbers() == before.numbers(), (before.numbers(), after.numbers())
+            assert after.body_length == message.body_length
+            pairs = zip(message.buffers, buffers, strict=True)
+            assert all(a.address == b.address for a, b in pairs if b.size)
 
 
 def streams():
@@ -120,7 +188,7 @@ def main(arguments):
         pages = Pages()
         buffer = pages.copy(pa.py_buffer(b"some text"))
         assert buffer.to_pybytes() == b"some text"
-        pages.protect(_NOTHING)
+        pages.forbid()
         print("reading", flush=True)
         io.BytesIO().write(buffer)
         print("read", flush=True)
