@@ -180,7 +180,7 @@ def check_same(given, sent):
 
 def streams():
     """Names, streams with canonical bodies, and their batches: each type's, and unusual ones."""
-    cases = {str(type_): ipc_samples.batches_of(type_) for type_ in ipc_samples.TYPES}
+    cases = {str(type_): [ipc_samples.batch_of(type_)] * 2 for type_ in ipc_samples.TYPES}
     cases |= {
         f"large {type_}": [pa.concat_batches([ipc_samples.batch_of(type_)] * MANY)]
         for type_ in ipc_samples.TYPES
