@@ -174,8 +174,10 @@ def check_same(given, sent):
         if before.kind != SCHEMA:
             assert after.numbers() == before.numbers(), (before.numbers(), after.numbers())
             assert after.body_length == message.body_length
-            pairs = zip(message.buffers, buffers, strict=True)
-            assert all(a.address == b.address for a, b in pairs if b.size)
+            for sent_buffer, buffer in zip(message.buffers, buffers, strict=True):
+                if buffer.size and sent_buffer.address != buffer.address:
+                    # The one offset of no rows, which is the same everywhere.
+                    assert bytes(memoryview(sent_buffer)) in (bytes(4), bytes(8))
 
 
 def streams():
