@@ -83,6 +83,11 @@ class MessageDecoder:
     def __init__(self, stored: StoredSchema, options: DecodeOptions) -> None:
         self._options = options
         self._decoder = _decoder_of(stored)
+        count = self._decoder.num_dictionaries
+        if len(stored.dictionary_ids) != count:
+            # Of fields that have other children than their types.
+            found = len(stored.dictionary_ids)
+            raise ValueError(f"schema: {found} ids of dictionaries found, {count} expected")
         self._dictionaries = ReadDictionaries(
             self._decoder, stored.dictionary_ids, options.checks, options.stream
         )

@@ -118,7 +118,7 @@ def test_streams_cut_at_every_byte(make, tmp_path):
                 found = [pa.record_batch(DeviceOnly(array)) for array in arrays]
                 assert found == BATCHES[: ENDS[size]]
             else:
-                with pytest.raises(ValueError, match=r"\d"):
+                with pytest.raises(ValueError, match=r"byte \d|no message found"):
                     list(cab.ipc.open_stream(source))
 
 
@@ -137,9 +137,7 @@ def test_batches_before_the_cut_arrive():
     first = next(size for size, count in ENDS.items() if count == 1)
     arrays = iter(cab.ipc.open_stream(STREAM[: first + 20]))
     assert pa.record_batch(next(arrays)) == BATCHES[0]
-    with pytest.raises(ValueError, match=r"\d"):
-        next(arrays)
-    with pytest.raises(StopIteration):
+    with pytest.raises(ValueError, match=r"byte \d"):
         next(arrays)
 
 
@@ -206,7 +204,7 @@ def test_mutants(validate):
     outcomes = found["outcomes"]
     assert sum(outcomes.values()) == MUTANTS // 3
     # Both happen: else the mutants would be too harmless or too wild to show anything.
-    assert outcomes["arrays"] > MUTANTS // 20
-    assert outcomes["ValueError"] > MUTANTS // 20
+    assert outcomes["arrays"] > MUTANTS // 50
+    assert outcomes["ValueError"] > MUTANTS // 50
     assert "an error that says nothing" not in outcomes
     assert found["grown"] < 8 << 20, "memory grows"

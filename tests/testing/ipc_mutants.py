@@ -23,6 +23,7 @@ import pyarrow as pa
 import cudf_arrow_bridge as cab
 from testing import ipc_samples, samples
 from testing.ipc_metadata import SCHEMA, Metadata, messages_of
+from testing.ipc_peers import has_type
 from testing.ipc_reach import spans
 from testing.peers.arrays import DeviceOnly
 
@@ -137,7 +138,7 @@ def _with_count(rng, metadata):
 
 def with_bodies_changed(rng, messages):
     """The messages with bytes of one body changed, in memory of its own."""
-    changed = [[m, [guarded.buffer for guarded in parts]] for m, parts in messages]
+    changed = [(m, [guarded.buffer for guarded in parts]) for m, parts in messages]
     filled = [m for m in changed if any(part.size for part in m[1])]
     parts = rng.choice(filled)[1]
     i = rng.choice([i for i, part in enumerate(parts) if part.size])
@@ -166,16 +167,29 @@ def try_one(number, streams, validate):
     change_body = validate == "full" and rng.randrange(2)
     mutant = (with_bodies_changed if change_body else mutate)(rng, messages)
     given = ranges(mutant)
-    try:
-        count = 0
-        for array in cab.ipc.from_messages(mutant, validate=validate):
-            check_within(array, given)
-            if validate == "full":
-                pa.record_batch(DeviceOnly(array)).validate(full=True)
-            count += 1
-    except REFUSALS as error:
-        return type(error).__name__ if str(error) else "an error that says nothing"
-    return "arrays" if count else "no arrays"
+    count = 0
+    arrays = received(mutant, validate)
+    while True:
+        try:
+            array = next(arrays, None)
+        except REFUSALS as error:
+            return type(error).__name__ if str(error) else "an error that says nothing"
+        if array is None:
+            return "arrays" if count else "no arrays"
+        check_within(array, given)
+        if validate == "full" and not has_type(array.schema, is_not_compared):
+            pa.record_batch(DeviceOnly(array)).validate(full=True)
+        count += 1
+
+
+def is_not_compared(type_):
+    """Where pyarrow checks more: null rows of list views, and the range of values."""
+    names = ("list_view", "large_list_view", "decimal", "date64", "time")
+    return any(getattr(pa.types, f"is_{name}")(type_) for name in names)
+
+
+def received(messages, validate):
+    yield from cab.ipc.from_messages(messages, validate=validate)
 
 
 def resident():
