@@ -13,6 +13,7 @@ import gc
 import json
 import mmap
 import random
+import re
 import resource
 import time
 from collections import Counter
@@ -23,10 +24,15 @@ import pyarrow as pa
 import cudf_arrow_bridge as cab
 from testing import ipc_samples, samples
 from testing.ipc_metadata import SCHEMA, Metadata, messages_of
-from testing.ipc_peers import has_type
 from testing.ipc_reach import spans
 from testing.peers.arrays import DeviceOnly
 
+#: What pyarrow does not take of values, and the bridge does: nobody reads elsewhere for it. Numbers
+#: out of their type's range, null rows of list views, and bytes behind a short string.
+HARMLESS = re.compile(
+    "does not fit in precision|whole number of days|is not within the acceptable range"
+    "|Offset invariant failure: (size|offset) for slot|padding bytes were not all zero"
+)
 #: What `from_messages` may raise over what it was given.
 REFUSALS = (ValueError, TypeError, OverflowError)
 NUMBERS = [-1, 0, 1, 7, 8, 63, 64, 65, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), -8]
@@ -177,15 +183,18 @@ def try_one(number, streams, validate):
         if array is None:
             return "arrays" if count else "no arrays"
         check_within(array, given)
-        if validate == "full" and not has_type(array.schema, is_not_compared):
-            pa.record_batch(DeviceOnly(array)).validate(full=True)
+        if validate == "full":
+            check_values(array)
         count += 1
 
 
-def is_not_compared(type_):
-    """Where pyarrow checks more: null rows of list views, and the range of values."""
-    names = ("list_view", "large_list_view", "decimal", "date64", "time")
-    return any(getattr(pa.types, f"is_{name}")(type_) for name in names)
+def check_values(array):
+    """Have pyarrow look at all values."""
+    try:
+        pa.record_batch(DeviceOnly(array)).validate(full=True)
+    except pa.ArrowInvalid as error:
+        if not HARMLESS.search(str(error)):
+            raise
 
 
 def received(messages, validate):
