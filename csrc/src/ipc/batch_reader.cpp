@@ -60,13 +60,13 @@ std::shared_ptr<array_tree> batch_reader::read(parsed_tree const& types,
     node.layout                     = array_layout::validity;
     node.length                     = batch_.length;
     read_children(root, types, path);
+    for (std::size_t i = 0; i < types.children.size(); ++i) {
+      auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
+      check_length(tree_->nodes[root].first_child + i, column_path{path, name});
+    }
   } else {
     read_node(root, types, path);
-    if (tree_->nodes[root].length != batch_.length) {
-      fail_invalid(path,
-                   counted(tree_->nodes[root].length, "rows found, ") +
-                     counted(batch_.length, "expected, as the batch says"));
-    }
+    check_length(root, path);
   }
   auto const check_used = [&](std::size_t used, std::size_t found, char const* what) {
     if (used != found) {
@@ -79,6 +79,15 @@ std::shared_ptr<array_tree> batch_reader::read(parsed_tree const& types,
   check_used(next_buffer_, batch_.buffers.size(), "buffers");
   check_used(next_count_, batch_.variadic_counts.size(), "variadic buffer counts");
   return tree_;
+}
+
+void batch_reader::check_length(std::size_t index, column_path const& path) const
+{
+  auto const found = tree_->nodes[index].length;
+  if (found != batch_.length) {
+    fail_invalid(
+      path, counted(found, "rows found, ") + counted(batch_.length, "expected, as the batch says"));
+  }
 }
 
 void batch_reader::read_node(std::size_t index, parsed_tree const& types, column_path const& path)

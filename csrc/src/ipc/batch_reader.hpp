@@ -69,6 +69,8 @@ class batch_reader {
   void read_offsets(array_node& node, column_path const& path);
   void read_views(array_node& node, column_path const& path);
   void read_dictionary(array_node& node, column_path const& path);
+  /// Checks that a node has the rows of the batch.
+  void check_length(std::size_t index, column_path const& path) const;
   void check_child(array_node const& node, parsed_type const& type, column_path const& path) const;
 
   /// Takes the next buffer, which must have `required` bytes. @return Null if it has none
