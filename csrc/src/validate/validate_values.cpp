@@ -33,8 +33,8 @@ class level_checker {
 
   void check() const
   {
-    if (rows_.size == 0) { return; }
     check_null_count();
+    if (rows_.size == 0) { return; }
     switch (types_.type.layout) {
       case array_layout::string32:
       case array_layout::string64: check_strings(); break;
@@ -68,12 +68,15 @@ class level_checker {
   [[nodiscard]] void const* address(int buffer, std::int64_t row, std::int64_t width) const
   { return static_cast<std::byte const*>(array_.buffers[buffer]) + (rows_.begin + row) * width; }
 
+  /// Of all rows, also those that nobody above refers to.
   void check_null_count() const
   {
-    auto const is_whole_array = rows_.begin == array_.offset && rows_.size == array_.length;
-    if (!is_whole_array || array_.null_count <= 0 || array_.n_buffers == 0) { return; }
+    if (array_.null_count <= 0 || array_.n_buffers == 0) { return; }
     auto nulls = std::int64_t{0};
-    for (std::int64_t row = 0; row < rows_.size; ++row) { nulls += is_null(row) ? 1 : 0; }
+    if (auto const* mask = array_.buffers[0]; mask != nullptr) {
+      auto const end = array_.offset + array_.length;
+      for (auto row = array_.offset; row < end; ++row) { nulls += bit_at(mask, row) ? 0 : 1; }
+    }
     if (nulls != array_.null_count) {
       fail_invalid(path_,
                    "a null count of " + std::to_string(array_.null_count) + " found, where " +
