@@ -81,9 +81,13 @@ class ReadDictionaries:
         self, index: int, parts: list[BatchParts], values: list[ExportedArray | None]
     ) -> ExportedArray:
         count, joined = self._joined.get(index, (0, None))
+        # To be joined, values are read, which must not lead elsewhere.
+        checks = self._checks if len(parts) == 1 else "full"
+        if checks != self._checks and count == 1:
+            count, joined = 0, None
         arrays = [] if joined is None else [joined]
         arrays += [
-            self._decoder.dictionary(index, part, values, self._checks, self._stream)
+            self._decoder.dictionary(index, part, values, checks, self._stream)
             for part in parts[count:]
         ]
         result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays)
