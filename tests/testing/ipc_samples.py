@@ -57,7 +57,8 @@ def batches_of(type_):
     return [whole.slice(*cut) for cut in CUTS]
 
 
-def _coded(codes, keys, ordered=False):
+def coded(codes, keys, ordered=False):
+    """Rows of a dictionary."""
     keys = keys if isinstance(keys, pa.Array) else pa.array(keys)
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), keys, ordered=ordered)
 
@@ -79,15 +80,15 @@ def _unusual():
     schema = pa.schema([pa.field("a", pa.string(), metadata=extension)])
     yield "unknown extension", schema, [pa.record_batch([pa.array(["x", None])], schema=schema)]
     keys = ["a", "bc", "d"]
-    yield "shared dictionary", *_one(_coded([0, 2, None], keys), _coded([1], keys))
-    yield "ordered", *_one(_coded([0, 2, None], keys, ordered=True))
-    inner = _coded([0, 1, 2, 1], keys)
+    yield "shared dictionary", *_one(coded([0, 2, None], keys), coded([1], keys))
+    yield "ordered", *_one(coded([0, 2, None], keys, ordered=True))
+    inner = coded([0, 1, 2, 1], keys)
     of_struct = pa.StructArray.from_arrays([inner, pa.array([1, 2, 3, 4])], ["kind", "number"])
     outer = pa.DictionaryArray.from_arrays(pa.array([3, 0, None], pa.int16()), of_struct)
     yield "dictionary within a dictionary", *_one(outer)
     lists = pa.ListArray.from_arrays(pa.array([1, 1, 3, 4], pa.int32()), inner)
     yield "dictionary within lists", *_one(lists, lists[1:])
-    yield "no keys", *_one(_coded([None, None], pa.array([], pa.string())))
+    yield "no keys", *_one(coded([None, None], pa.array([], pa.string())))
 
 
 def _one(*columns):
@@ -113,6 +114,6 @@ def replaced():
     """Batches whose dictionaries grow, and then are others; also those within lists."""
     texts = [["a"], ["a", "b"], ["a", "b", "cd"], ["x"], ["x", "y"], ["x", "y"]]
     for keys in texts:
-        coded = _coded([len(keys) - 1, None, 0], keys)
-        lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 3], pa.int32()), coded)
-        yield pa.record_batch({"plain": coded, "lists": lists})
+        plain = coded([len(keys) - 1, None, 0], keys)
+        lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 3], pa.int32()), plain)
+        yield pa.record_batch({"plain": plain, "lists": lists})
