@@ -2,7 +2,7 @@
 """Hand cuDF data to anything that speaks Arrow, and take it back, without leaving the GPU."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudf_arrow_bridge import _load
 
@@ -33,6 +33,9 @@ from cudf_arrow_bridge.tensors import (  # noqa: E402
 from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream  # noqa: E402
 from cudf_arrow_bridge.to_arrow_async import to_arrow_device_async  # noqa: E402
 
+if TYPE_CHECKING:
+    from cudf_arrow_bridge import ipc
+
 __version__ = _build_info.VERSION
 
 __all__ = [
@@ -52,6 +55,7 @@ __all__ = [
     "from_dlpack",
     "has_gpu",
     "install_protocol",
+    "ipc",
     "to_arrow_device",
     "to_arrow_device_async",
     "to_arrow_device_stream",
