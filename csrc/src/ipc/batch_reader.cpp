@@ -204,7 +204,8 @@ void batch_reader::read_buffers(array_node& node, parsed_type const& type, colum
 void batch_reader::read_validity(array_node& node, column_path const& path)
 {
   // Without nulls, a mask is left out or not.
-  auto const mask = take("validity", node.null_count == 0 ? 0 : bytes_for_bits(node.length), path);
+  auto const mask =
+    take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
   node.buffers[0] = node.null_count == 0 ? nullptr : mask.address;
 }
 
@@ -247,7 +248,8 @@ void batch_reader::read_views(array_node& node, column_path const& path)
   }
   auto const num_data = static_cast<std::size_t>(count);
   tree_->add_view_buffers(node, num_data + 3);
-  auto const mask = take("validity", node.null_count == 0 ? 0 : bytes_for_bits(node.length), path);
+  auto const mask =
+    take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
   node.view_buffers[0] = node.null_count == 0 ? nullptr : mask.address;
   node.view_buffers[1] = take("views", bytes_of_rows(node.length, bits_of_view), path).address;
   auto& sizes          = kept_->sizes.emplace_back(std::make_unique<std::int64_t[]>(num_data));
