@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -20,7 +21,8 @@ namespace cudf_arrow_bridge::detail {
 /// The values of a dictionary of a schema.
 struct dictionary_types {
   parsed_tree const* values;
-  std::size_t end;  ///< index after those of the dictionaries within the values
+  std::size_t end;   ///< index after those of the dictionaries within the values
+  std::string path;  ///< names the column in errors
 };
 
 /// The dictionaries of a schema, depth first, and the values that each has.

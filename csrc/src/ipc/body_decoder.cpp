@@ -3,6 +3,7 @@
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
+#include "base/structure.hpp"
 #include "cuda/location/device_guard.hpp"
 #include "ipc/batch_reader.hpp"
 #include "ipc/check_contents.hpp"
@@ -23,19 +24,29 @@ namespace {
 using detail::parsed_tree;
 
 /// Lists the dictionaries below one level, depth first.
-void find_dictionaries(parsed_tree const& types, std::vector<detail::dictionary_types>& found)
+void find_dictionaries(parsed_tree const& types,
+                       column_path const& path,
+                       std::vector<detail::dictionary_types>& found)
 {
-  auto const index = found.size();
-  if (types.schema->dictionary != nullptr) { found.push_back({&types.children.front(), 0}); }
-  for (auto const& child : types.children) { find_dictionaries(child, found); }
-  if (types.schema->dictionary != nullptr) { found[index].end = found.size(); }
+  if (types.schema->dictionary != nullptr) {
+    auto const index   = found.size();
+    auto const& values = types.children.front();
+    found.push_back({&values, 0, path.to_string()});
+    find_dictionaries(values, path, found);
+    found[index].end = found.size();
+    return;
+  }
+  for (std::size_t i = 0; i < types.children.size(); ++i) {
+    auto const* name = detail::name_of_child(*types.schema, static_cast<std::int64_t>(i));
+    find_dictionaries(types.children[i], column_path{path, name}, found);
+  }
 }
 
 }  // namespace
 
 struct body_decoder::state {
   explicit state(ArrowSchema const& schema) : handle{copy_schema(schema)}
-  { find_dictionaries(types, dictionaries); }
+  { find_dictionaries(types, top, dictionaries); }
 
   [[nodiscard]] detail::dictionary_types const& dictionary(std::size_t index) const
   {
@@ -49,10 +60,10 @@ struct body_decoder::state {
   [[nodiscard]] device_array read(detail::batch_reader reader,
                                   parsed_tree const& batch_types,
                                   bool is_table,
+                                  column_path const& path,
                                   body_checks checks,
                                   cuda::stream_ref stream) const
   {
-    auto const path  = is_table ? top : column_path{top, batch_types.schema->name};
     auto const tree  = reader.read(batch_types, is_table, path);
     auto const guard = detail::guard_device(tree->location);
     detail::check_contents(tree, batch_types, checks, path, stream);
@@ -91,7 +102,7 @@ device_array body_decoder::batch(ipc_batch const& batch,
   detail::nvtx_range const range{__func__};
   auto reader =
     detail::batch_reader{batch, {state_->dictionaries, dictionaries, 0}, memory, stream};
-  return state_->read(std::move(reader), state_->types, true, checks, stream);
+  return state_->read(std::move(reader), state_->types, true, state_->top, checks, stream);
 }
 
 device_array body_decoder::dictionary(std::size_t index,
@@ -102,10 +113,11 @@ device_array body_decoder::dictionary(std::size_t index,
                                       cuda::stream_ref stream) const
 {
   detail::nvtx_range const range{__func__};
-  auto const& types = *state_->dictionary(index).values;
+  auto const& types = state_->dictionary(index);
+  auto const path   = column_path{state_->top, types.path.c_str()};
   auto reader =
     detail::batch_reader{batch, {state_->dictionaries, dictionaries, index + 1}, memory, stream};
-  return state_->read(std::move(reader), types, false, checks, stream);
+  return state_->read(std::move(reader), *types.values, false, path, checks, stream);
 }
 
 }  // namespace cudf_arrow_bridge
