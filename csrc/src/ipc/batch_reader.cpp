@@ -275,6 +275,8 @@ void batch_reader::read_dictionary(array_node& node, column_path const& path)
                  "a dictionary in " + to_string(tree->location) + " found, " +
                    to_string(tree_->location) + " expected, as the indices");
   }
+  // The array's event is to be behind these as well, whatever stream they were made on.
+  values.make_wait(stream_);
   node.dictionary = tree_->add_nodes(1);
   graft(node.dictionary, *tree, tree->nodes[at]);
   kept_->dictionaries.push_back(values);
