@@ -10,9 +10,7 @@
 
 #include <cudf_arrow_bridge/export.hpp>
 
-#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
-#include <rmm/mr/per_device_resource.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -35,21 +33,6 @@ memory_location location_of(std::span<cudf::column_view const> columns)
 /// stays.
 memory_location device_of(memory_location const& location)
 { return location.device_type == ARROW_DEVICE_CUDA ? location : memory_location{}; }
-
-/// The resource for converted buffers, which belong on the memory's device. Callers without a
-/// choice of their own pass the current device's resource, so that of the memory's device takes its
-/// place.
-rmm::device_async_resource_ref resource_on_device(memory_location const& location,
-                                                  rmm::device_async_resource_ref mr)
-{
-  if (location.device_type != ARROW_DEVICE_CUDA) { return mr; }
-  auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
-  if (device == rmm::get_current_cuda_device() ||
-      mr != rmm::mr::get_current_device_resource_ref()) {
-    return mr;
-  }
-  return rmm::mr::get_per_device_resource_ref(device);
-}
 
 /// Whether kernels can write to pageable memory: rmm's `system_memory_resource` gives it out there.
 bool shares_pageable_memory()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
+#include "arrays/foreign_array.hpp"
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
@@ -253,6 +254,15 @@ class body_builder {
   std::vector<body_rows> rows_;
 };
 
+/// Keeps the source of copies that are enqueued until they are done, whatever becomes of the body.
+void keep_until_done(std::shared_ptr<array_tree const> const& tree,
+                     std::size_t node,
+                     cuda::stream_ref stream)
+{
+  auto structs = array_tree::to_arrow(tree, node);
+  foreign_share{new foreign_array{structs.get(), false}, stream}.drop(stream);
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -264,14 +274,17 @@ ipc_body describe_body(device_array const& array,
   detail::nvtx_range const range{__func__};
   auto const [tree, node] = detail::array_tree::place_of(array);
   auto const host         = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const guard        = detail::guard_device(tree->location);
-  auto const exec = detail::execution{host, stream, host ? detail::resource_of_host(mr) : mr};
+  auto const place =
+    host ? detail::resource_of_host(mr) : detail::resource_on_device(tree->location, mr);
+  auto const guard = detail::guard_device(tree->location);
+  auto const exec  = detail::execution{host, stream, place};
   array.make_wait(stream);
   auto memory   = std::make_shared<detail::body_memory>();
   memory->tree  = tree;
   auto body     = ipc_body{};
   body.location = tree->location;
   detail::body_builder{*tree, *memory, exec, body}.describe(tree->nodes[node], is_table);
+  if (!host && !memory->made.empty()) { detail::keep_until_done(tree, node, stream); }
   body.owner = std::move(memory);
   return body;
 }

@@ -3,6 +3,9 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
+#include <rmm/cuda_device.hpp>
+#include <rmm/mr/per_device_resource.hpp>
+
 #include <cuda_runtime_api.h>
 
 #include <optional>
@@ -56,5 +59,17 @@ bool ends_before(void const* pointer, std::size_t size)
 
 rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr)
 { return has_gpu() ? host_memory_resource() : mr; }
+
+rmm::device_async_resource_ref resource_on_device(memory_location const& location,
+                                                  rmm::device_async_resource_ref mr)
+{
+  if (location.device_type != ARROW_DEVICE_CUDA) { return mr; }
+  auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
+  if (device == rmm::get_current_cuda_device() ||
+      mr != rmm::mr::get_current_device_resource_ref()) {
+    return mr;
+  }
+  return rmm::mr::get_per_device_resource_ref(device);
+}
 
 }  // namespace cudf_arrow_bridge::detail

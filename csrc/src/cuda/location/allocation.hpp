@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <rmm/resource_ref.hpp>
 
 #include <cstddef>
@@ -30,5 +32,14 @@ bool ends_before(void const* pointer, std::size_t size);
  * gives out device memory.
  */
 rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr);
+
+/**
+ * @brief The resource for buffers that are made beside others, and belong on the device of these.
+ *
+ * Callers without a choice of their own pass the current device's resource, so that of the memory's
+ * device takes its place.
+ */
+rmm::device_async_resource_ref resource_on_device(memory_location const& location,
+                                                  rmm::device_async_resource_ref mr);
 
 }  // namespace cudf_arrow_bridge::detail
