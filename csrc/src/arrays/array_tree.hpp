@@ -36,10 +36,18 @@ struct array_node : tree_links {
   std::int64_t offset;
   std::array<void const*, 3> buffers;
   void const** view_buffers;  ///< all buffers of the views layout, in memory of the tree
-  std::int64_t per_row;       ///< fixed: bits of a value; fixed_lists: child rows of a list
-  /// Whether all of the data of strings, or all rows of a list's child, belong to this array.
-  bool has_extent;
-  std::int64_t extent;  ///< if so, bytes of the data, or rows of the child
+  /// fixed: bits of a value; fixed_lists: child rows of a list; layouts with offsets: one more than
+  /// `extent`, 0 if that is not known
+  std::int64_t per_row;
+
+  /// @return Whether all of the data of strings, or all rows of a list's child, belong to this
+  /// array
+  [[nodiscard]] bool has_extent() const noexcept { return has_offsets(layout) && per_row > 0; }
+
+  /// @return If so, bytes of the data, or rows of the child
+  [[nodiscard]] std::int64_t extent() const noexcept { return per_row - 1; }
+
+  void set_extent(std::int64_t size) noexcept { per_row = size + 1; }
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {

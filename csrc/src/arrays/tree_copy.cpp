@@ -46,7 +46,7 @@ class tree_copier {
     node.length = size;
     node.copied.fill(copy_reason::asked);
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
-    node.has_extent  = from.has_extent && size == from.length;
+    if (has_offsets(node.layout) && size != from.length) { node.per_row = 0; }
     auto const first = start - node.offset;
     auto const count = size + node.offset;
 

@@ -20,7 +20,8 @@ void view_node(array_tree& tree,
   auto const num_buffers         = static_cast<std::size_t>(array.n_buffers);
   if (node.layout == array_layout::views) { tree.add_view_buffers(node, num_buffers); }
   for (std::size_t i = 0; i < num_buffers; ++i) { node.buffer(i) = array.buffers[i]; }
-  node.per_row      = node.layout == array_layout::fixed_lists ? type.list_size : type.element_bits;
+  if (node.layout == array_layout::fixed) { node.per_row = type.element_bits; }
+  if (node.layout == array_layout::fixed_lists) { node.per_row = type.list_size; }
   node.num_children = static_cast<std::size_t>(array.n_children);
   node.first_child  = tree.add_nodes(node.num_children);
   for (std::size_t i = 0; i < node.num_children; ++i) {

@@ -78,9 +78,7 @@ inline bool array_builder::share_values(array_node& node,
           validity.offset,
           {validity.mask, row_of(column, validity.begin, bits), nullptr},
           nullptr,
-          bits,
-          false,
-          0};
+          bits};
   return true;
 }
 
@@ -250,8 +248,7 @@ void array_builder::fill_list(array_node& node, export_level const& level, std::
   auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index, path);
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
   fill_offsets(node, &offsets, begin, path);
-  node.has_extent   = rows.begin == 0 && rows.size + 1 == offsets.size();
-  node.extent       = element.size();
+  if (rows.begin == 0 && rows.size + 1 == offsets.size()) { node.set_extent(element.size()); }
   node.num_children = 1;
   node.first_child  = tree_.add_nodes(1);
   auto elements     = own_rows(element);

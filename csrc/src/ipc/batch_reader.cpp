@@ -102,8 +102,8 @@ void batch_reader::read_node(std::size_t index, parsed_tree const& types, column
   node.layout                      = types.type.layout;
   node.length                      = found.length;
   node.null_count                  = found.null_count;
-  node.per_row =
-    node.layout == array_layout::fixed_lists ? types.type.list_size : types.type.element_bits;
+  if (node.layout == array_layout::fixed) { node.per_row = types.type.element_bits; }
+  if (node.layout == array_layout::fixed_lists) { node.per_row = types.type.list_size; }
   if (node.length < 0) {
     fail_invalid(path, counted(node.length, "rows found, no negative number expected"));
   }
@@ -132,10 +132,7 @@ void batch_reader::read_children(std::size_t index,
     read_node(node.first_child + i, types.children[i], column_path{path, name});
   }
   check_child(node, types.type, path);
-  if (has_child_by_offsets(node.layout)) {
-    node.has_extent = true;
-    node.extent     = tree_->nodes[node.first_child].length;
-  }
+  if (has_child_by_offsets(node.layout)) { node.set_extent(tree_->nodes[node.first_child].length); }
 }
 
 void batch_reader::check_child(array_node const& node,
@@ -188,8 +185,7 @@ void batch_reader::read_buffers(array_node& node, parsed_type const& type, colum
       read_offsets(node, path);
       auto const data = take("data", 0, path);
       node.buffers[2] = data.address;
-      node.has_extent = true;
-      node.extent     = data.size;
+      node.set_extent(data.size);
       break;
     }
     case array_layout::list_views32:

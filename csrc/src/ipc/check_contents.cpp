@@ -79,12 +79,12 @@ class ends_checker {
   static void check_ends(array_node const& node, offset_ends ends, column_path const& path)
   {
     check_offset_ends(ends.first, ends.last, path);
-    if (ends.last > node.extent) {
+    if (ends.last > node.extent()) {
       auto const* what =
         has_child_by_offsets(node.layout) ? " rows of the child" : " bytes of data";
       fail_invalid(path,
                    "a last offset of " + std::to_string(ends.last) + " found, at most " +
-                     std::to_string(node.extent) + what + " expected");
+                     std::to_string(node.extent()) + what + " expected");
     }
   }
 

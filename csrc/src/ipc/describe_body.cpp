@@ -82,8 +82,8 @@ class body_builder {
       auto& rows       = rows_[i];
       auto const& node = *rows.node;
       if (!has_offsets(node.layout) || rows.size == 0) { continue; }
-      if (rows.is_whole() && node.has_extent) {
-        rows.ends = {0, node.extent};
+      if (rows.is_whole() && node.has_extent()) {
+        rows.ends = {0, node.extent()};
         continue;
       }
       auto const width  = offset_width(node.layout);
