@@ -16,13 +16,13 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 from testing import ipc_samples
-from testing.ipc_metadata import DICTIONARY, SCHEMA, Metadata, messages_of
+from testing.ipc_metadata import SCHEMA, Metadata, messages_of
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _NOTHING = 0
 #: Bytes of a buffer that is written to an object by itself.
-SMALL = 8192
+SMALL = 4096
 #: How often the rows are repeated, for masks of that size.
 MANY = 8 * SMALL // ipc_samples.ROWS + 1
 
@@ -33,72 +33,28 @@ class Pages:
     def __init__(self):
         self._maps = []
 
-    def copy(self, data, kind=None):
-        """Copy a buffer; returns one over the pages, with the content's size.
-
-        Parameters
-        ----------
-        data
-            The buffer.
-        kind
-            What it is, for `forbid`.
-        """
+    def copy(self, data):
+        """Copy a buffer; returns one over the pages, with the content's size."""
         size = max(-(-data.size // mmap.PAGESIZE), 1) * mmap.PAGESIZE
         pages = mmap.mmap(-1, size)
         pages.write(data.to_pybytes())
         address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-        self._maps.append((address, size, kind, data.size))
+        self._maps.append((address, size, data.size))
         return pa.foreign_buffer(address, data.size, base=pages)
 
-    def forbid(self, but=lambda kind, size: False):
-        """Nobody may read the pages, but those of some kinds and sizes."""
-        for address, pages, kind, size in self._maps:
-            _protect(address, pages, mmap.PROT_READ if but(kind, size) else _NOTHING)
+    def forbid(self, at_least=0):
+        """Nobody may read the pages, but those of smaller buffers."""
+        for address, pages, size in self._maps:
+            _protect(address, pages, _NOTHING if size >= at_least else mmap.PROT_READ)
 
     def allow(self):
-        self.forbid(lambda kind, size: True)
+        for address, pages, _ in self._maps:
+            _protect(address, pages, mmap.PROT_READ)
 
 
 def _protect(address, size, protection):
     if _LIBC.mprotect(address, size, protection):
         raise OSError(ctypes.get_errno(), "mprotect")
-
-
-def are_offsets_of_bytes(type_, counts):
-    """Say of each buffer of a type, depth first, whether it is the offsets of strings or bytes.
-
-    Their last one is read to send them: nothing but it tells how many bytes there are.
-    """
-    if isinstance(type_, pa.BaseExtensionType):
-        type_ = type_.storage_type
-    if type_ in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
-        return [False, True, False]
-    if type_ in (pa.string_view(), pa.binary_view()):
-        return [False] * (2 + next(counts))
-    if pa.types.is_null(type_):
-        return []
-    own = _OWN.get(type(type_), 2)
-    inner = [are_offsets_of_bytes(type_.field(i).type, counts) for i in range(type_.num_fields)]
-    return [False] * own + [found for part in inner for found in part]
-
-
-def value_types(types):
-    """The types of all dictionaries' values, in the order of the ids that pyarrow gives."""
-    for type_ in types:
-        if pa.types.is_dictionary(type_):
-            yield type_.value_type
-            yield from value_types([type_.value_type])
-        elif not isinstance(type_, pa.BaseExtensionType):
-            yield from value_types(type_.field(i).type for i in range(type_.num_fields))
-
-
-#: Buffers of nested types, without those of what is in them.
-_OWN = {
-    **dict.fromkeys((pa.ListViewType, pa.LargeListViewType), 3),
-    **dict.fromkeys((pa.ListType, pa.LargeListType, pa.MapType), 2),
-    **dict.fromkeys((pa.FixedSizeListType, pa.StructType), 1),
-    pa.RunEndEncodedType: 0,
-}
 
 
 class Sink:
@@ -118,21 +74,10 @@ class Sink:
 
 def copied(stream, pages, packed):
     """The messages of a stream with their bodies in pages: whole, or each buffer by itself."""
-    schema = pa.ipc.open_stream(stream).schema
     for metadata, body in messages_of(stream):
         read = Metadata(metadata)
-        if read.kind == SCHEMA:
-            yield metadata, []
-        elif packed:
-            yield metadata, [pages.copy(body)]
-        else:
-            counts = iter(read.variadic_counts)
-            told = [field.type for field in schema]
-            if read.kind == DICTIONARY:
-                told = [list(value_types(told))[read.id]]
-            marks = [mark for type_ in told for mark in are_offsets_of_bytes(type_, counts)]
-            parts = zip(read.slices(body), marks, strict=True)
-            yield metadata, [pages.copy(part, mark) for part, mark in parts]
+        parts = [] if read.kind == SCHEMA else [body] if packed else read.slices(body)
+        yield metadata, [pages.copy(part) for part in parts]
 
 
 def check(stream, expected, packed):
@@ -142,22 +87,20 @@ def check(stream, expected, packed):
     pages.forbid()
     received = cab.ipc.from_messages(given)
     arrays, schema = list(received), received.schema
+    sent = list(cab.ipc.messages(received))
+    check_same(given, sent, packed)
     if not packed:
-        check_sent(given, pages)
+        # Small buffers are joined with what stands around them.
+        pages.forbid(at_least=SMALL)
+        check_written(received, sent)
     pages.allow()
     assert schema.equals(expected[0].schema, check_metadata=True)
     for array, batch in zip(arrays, expected, strict=True):
         assert pa.record_batch(array).equals(batch)
 
 
-def check_sent(given, pages):
-    """What came is sent again: the same memory, in messages and to a sink."""
-    received = cab.ipc.from_messages(given)
-    pages.forbid(lambda is_offsets_of_bytes, _: is_offsets_of_bytes)
-    sent = list(cab.ipc.messages(received))
-    check_same(given, sent)
-    # Small buffers are joined with what stands around them.
-    pages.forbid(lambda is_offsets_of_bytes, size: is_offsets_of_bytes or size < SMALL)
+def check_written(received, sent):
+    """A sink gets the memory of large buffers itself."""
     sink = Sink()
     cab.ipc.write_stream(received, sink)
     large = {b.address for message in sent for b in message.buffers if b.size >= SMALL}
@@ -165,19 +108,23 @@ def check_sent(given, pages):
     assert large <= written, f"{len(large - written)} buffers were written from elsewhere"
 
 
-def check_same(given, sent):
+def check_same(given, sent, packed):
     """The messages say the same of their bodies and have the same memory."""
     assert len(given) == len(sent)
     for (metadata, buffers), message in zip(given, sent, strict=True):
         before, after = Metadata(metadata), Metadata(message.metadata)
         assert after.kind == before.kind
-        if before.kind != SCHEMA:
-            assert after.numbers() == before.numbers(), (before.numbers(), after.numbers())
-            assert after.body_length == message.body_length
-            for sent_buffer, buffer in zip(message.buffers, buffers, strict=True):
-                if buffer.size and sent_buffer.address != buffer.address:
-                    # The one offset of no rows, which is the same everywhere.
-                    assert bytes(memoryview(sent_buffer)) in (bytes(4), bytes(8))
+        if before.kind == SCHEMA:
+            continue
+        assert after.numbers() == before.numbers(), (before.numbers(), after.numbers())
+        assert after.body_length == message.body_length
+        expected = [buffer.address for buffer in buffers]
+        if packed:
+            expected = [expected[0] + offset for offset, _ in before.buffers]
+        for buffer, address in zip(message.buffers, expected, strict=True):
+            if buffer.size and buffer.address != address:
+                # The one offset of no rows, which is the same everywhere.
+                assert bytes(memoryview(buffer)) in (bytes(4), bytes(8))
 
 
 def streams():
