@@ -107,11 +107,13 @@ def test_streams_and_files_are_read(type_, compression, chunk_size, tmp_path):
         writer.write_batch(batch)
     with pa.ipc.new_file(path, batch.schema, options=options) as writer:
         writer.write_batch(batch)
-    stream = cab.ipc.open_stream(sink.getvalue(), chunk_size=chunk_size)
-    for source in (stream, cab.ipc.open_file(path, chunk_size=chunk_size)):
-        (found,) = source
-        assert found.device_type == cab.DeviceType.CUDA
-        assert rows(found) == batch.to_pylist()
+    found = list(cab.ipc.open_stream(sink.getvalue(), chunk_size=chunk_size))
+    with cab.ipc.open_file(path, chunk_size=chunk_size) as file:
+        found += [*file, file[0]]
+    assert len(found) == 3
+    for array in found:
+        assert array.device_type == cab.DeviceType.CUDA
+        assert rows(array) == batch.to_pylist()
 
 
 def test_frames_come_back(tmp_path):
