@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="show that it works; no real numbers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
     options = parser.parse_args()
-    results = run(_QUICK, 40_000) if options.quick else run(_FULL, _MOST_BYTES)
+    results = run(_QUICK, 400_000) if options.quick else run(_FULL, _MOST_BYTES)
     print(table(results))
     for line in ipc_device.lines(results["gpu"]):
         print(line)
