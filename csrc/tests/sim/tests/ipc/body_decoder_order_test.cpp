@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Batches on a device are read after the work that fills them, and wait for no more than they
+/// must.
+#include "sim/tests/ipc/device_batch.hpp"
+
+#include <rmm/error.hpp>
+#include <rmm/mr/per_device_resource.hpp>
+
+#include <optional>
+#include <stdexcept>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+shape const& column_type()
+{
+  static auto const type = struct_of({flat("int32"),
+                                      list_of(flat("string")),
+                                      large_list_of(list_of(flat("int8"))),
+                                      dictionary_of(struct_of({flat("string")}))});
+  return type;
+}
+
+class ipc_decoder : public bridge_test {
+ protected:
+  produced_batch source_{column_type(), samples(column_type(), 40, 30)};
+
+  /// What a kernel of another stream reads, after the import on it.
+  rows read_elsewhere(device_array const& batch, cudaStream_t stream)
+  {
+    auto array          = batch.to_arrow();
+    auto const imported = import(array.get(), source_.schema(), stream);
+    auto const seen     = read_later(imported.view(), source_.type, stream);
+    synchronize(stream);
+    return *seen;
+  }
+
+  static std::string error_of(device_batch const& batch, body_checks checks, cudaStream_t stream)
+  {
+    try {
+      (void)batch.decode(checks, stream);
+    } catch (std::invalid_argument const& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(ipc_decoder, makes_consumers_wait_for_the_buffers)
+{
+  for (auto const checks : {body_checks::sizes, body_checks::ends, body_checks::all}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const made  = lasting_stream{};
+      auto const used  = lasting_stream{};
+      auto const batch = device_batch{source_, made.get()};
+      ASSERT_EQ(read_elsewhere(batch.decode(checks, made.get()), used.get()), source_.table_rows());
+    }
+  }
+}
+
+TEST_F(ipc_decoder, makes_consumers_wait_for_the_dictionaries)
+{
+  auto const first  = lasting_stream{};
+  auto const second = lasting_stream{};
+  auto const late   = device_batch{source_, first.get()};
+  auto const early  = device_batch{source_, second.get()};
+  auto slow         = std::optional<sim::slow_stream>{first.get()};
+  auto const values = late.decode_dictionaries(body_checks::sizes, first.get());
+  auto const batch  = early.decode(values, body_checks::sizes, second.get());
+  sim::drain();
+  EXPECT_FALSE(batch.is_ready());
+  slow.reset();
+  sim::drain();
+  EXPECT_TRUE(batch.is_ready());
+}
+
+TEST_F(ipc_decoder, waits_for_nothing_to_check_sizes)
+{
+  auto const stream = lasting_stream{};
+  auto const batch  = device_batch{source_, stream.get()};
+  auto const slow   = sim::slow_stream{stream.get()};
+  auto const waits  = sim::host_syncs();
+  auto const copies = sim::calls("cudaMemcpyAsync");
+  auto const array  = batch.decode(body_checks::sizes, stream.get());
+  EXPECT_EQ(array.length(), 40);
+  EXPECT_EQ(sim::host_syncs(), waits);
+  EXPECT_EQ(sim::calls("cudaMemcpyAsync"), copies);
+}
+
+TEST_F(ipc_decoder, waits_once_to_check_ends)
+{
+  auto const stream = lasting_stream{};
+  auto const batch  = device_batch{source_, stream.get()};
+  auto const values = batch.decode_dictionaries(body_checks::sizes, stream.get());
+  auto const waits  = sim::host_syncs();
+  (void)batch.decode(values, body_checks::ends, stream.get());
+  EXPECT_EQ(sim::host_syncs(), waits + 1);
+  auto const numbers    = produced_batch{flat("int32"), samples(flat("int32"), 5, 30)};
+  auto const flat_batch = device_batch{numbers, stream.get()};
+  (void)flat_batch.decode(body_checks::ends, stream.get());
+  EXPECT_EQ(sim::host_syncs(), waits + 1);
+}
+
+/// Has a kernel change a number of a buffer.
+template <typename T>
+void spoil(ipc_buffer const& buffer, std::int64_t index, T number, cudaStream_t stream)
+{
+  ASSERT_LE((index + 1) * std::int64_t{sizeof(T)}, buffer.size);
+  auto* target = static_cast<T*>(const_cast<void*>(buffer.address)) + index;
+  sim::enqueue(stream, [target, number] { *target = number; });
+}
+
+TEST_F(ipc_decoder, finds_offsets_that_come_late)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    // Buffers: f0; f0.f0: 2; f0.f1: validity, offsets; its strings: validity, offsets, data.
+    for (auto const& [buffer, path] : {std::pair{4U, "f0.f1"}, {6U, "f0.f1[]"}}) {
+      auto const batch = device_batch{source_, stream.get()};
+      auto const node  = batch.parts.roles[buffer].node;
+      auto const last  = batch.parts.nodes[node].length;
+      spoil<std::int32_t>(batch.parts.buffers[buffer], last, 100'000, stream.get());
+      auto const error = error_of(batch, body_checks::ends, stream.get());
+      ASSERT_TRUE(error.starts_with("column '" + std::string{path} +
+                                    "': a last offset of 100000 found, at most "))
+        << error;
+    }
+  }
+}
+
+TEST_F(ipc_decoder, finds_all_that_comes_late)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto const batch  = device_batch{source_, stream.get()};
+    // The offsets of f0.f1, one between the ends.
+    spoil<std::int32_t>(batch.parts.buffers[4], 20, 100'000, stream.get());
+    ASSERT_EQ(error_of(batch, body_checks::ends, stream.get()), "");
+    auto const error = error_of(batch, body_checks::all, stream.get());
+    ASSERT_TRUE(error.starts_with("column 'f0.f1': row ")) << error;
+  }
+}
+
+TEST_F(ipc_decoder, works_on_the_memorys_device)
+{
+  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const made  = stream_on(1);
+    auto const used  = stream_on(1);
+    auto const batch = device_batch{source_, made->get(), 1};
+    auto array       = batch.decode(body_checks::all, made->get()).to_arrow();
+    ASSERT_EQ(array->device_id, 1);
+    auto const guard    = on_device{rmm::cuda_device_id{1}};
+    auto const imported = from_arrow_device_column(
+      source_.schema(), array.get(), {}, cuda::stream_ref{used->get()}, far_pool_);
+    auto const seen = read_later(imported.view(), source_.type, used->get());
+    synchronize(used->get());
+    ASSERT_EQ(*seen, source_.table_rows());
+  }
+  settle();
+  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
+}
+
+TEST_F(ipc_decoder, makes_offsets_that_are_left_out)
+{
+  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
+  {
+    auto const stream      = stream_on(1);
+    auto const none        = produced_batch{flat("string"), {}};
+    auto batch             = device_batch{none, stream->get(), 1};
+    batch.parts.buffers[1] = {nullptr, 0};
+    auto const waits       = sim::host_syncs();
+    auto const array       = batch.decode(body_checks::ends, stream->get()).to_arrow();
+    EXPECT_EQ(sim::host_syncs(), waits);
+    auto const* offsets = static_cast<std::int32_t const*>(array->array.children[0]->buffers[1]);
+    EXPECT_EQ(locate(offsets), (memory_location{ARROW_DEVICE_CUDA, 1}));
+    synchronize(stream->get());
+    EXPECT_EQ(*offsets, 0);
+  }
+  settle();
+  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
+}
+
+TEST_F(ipc_decoder, that_fails_leaves_nothing_behind)
+{
+  for (auto const* function :
+       {"cudaMemcpyAsync", "cudaEventRecord", "cudaStreamSynchronize", "cudaEventSynchronize"}) {
+    sim::reset(1);
+    auto const stream = lasting_stream{};
+    auto batch        = std::optional<device_batch>{std::in_place, source_, stream.get()};
+    sim::fail_next(function, cudaErrorInvalidValue);
+    try {
+      (void)batch->decode(body_checks::all, stream.get());
+    } catch (rmm::cuda_error const&) {
+    }
+    synchronize(stream.get());
+    batch.reset();
+    settle();
+    EXPECT_EQ(sim::live_allocations(), 0U) << function;
+    sim::reset(1);  // ends a failure that is still to come
+  }
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test
