@@ -16,7 +16,7 @@ from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, MessageDecoder, Received
 from .landing import Landing
 from .metadata.footer import Footer, read_footer
-from .metadata.headers import Header, HeaderReader
+from .metadata.headers import HEADERS, Header
 from .passes import MessagePasses, exporter_of
 from .transport.framing import CHUNK_SIZE, MAGIC, Block, check_chunk_size, read_message
 from .transport.sources import Source, open_source
@@ -98,8 +98,7 @@ def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
     """
     with open_source(source) as opened:
         footer = _read_footer(opened)
-        reader = HeaderReader()
-        headers = [_header_at(block, opened, reader) for block in footer.batches]
+        headers = [_header_at(block, opened) for block in footer.batches]
         return footer.schema.schema, headers
 
 
@@ -164,7 +163,6 @@ class _FileReader:
     def __init__(self, source: Source, landing: Landing) -> None:
         self._source = source
         self._landing = landing
-        self._headers = HeaderReader()
         self._lock = Lock()
         self.footer = _read_footer(source)
 
@@ -178,11 +176,11 @@ class _FileReader:
         """Give what the metadata of each batch says; no body is read."""
         for block in self.footer.batches:
             with self._lock:
-                yield _header_at(block, self._source, self._headers)
+                yield _header_at(block, self._source)
 
     def read(self, block: Block) -> Received:
         with self._lock:
-            header = _header_at(block, self._source, self._headers)
+            header = _header_at(block, self._source)
             return self._landing.receive(header, self._source)
 
     def close(self) -> None:
@@ -190,10 +188,10 @@ class _FileReader:
             self._source.close()
 
 
-def _header_at(block: Block, source: Source, reader: HeaderReader) -> Header:
+def _header_at(block: Block, source: Source) -> Header:
     source.seek(block.offset)
     found = read_message(source)
-    header = None if found is None else reader.read(found[0])
+    header = None if found is None else HEADERS.read(found[0])
     here = source.position - block.offset
     if header is None or here != block.metadata_length or header.kind == "schema":
         raise ValueError(

@@ -13,7 +13,7 @@ from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, Received
 from .landing import Landing
-from .metadata.headers import Header, HeaderReader
+from .metadata.headers import HEADERS, Header
 from .metadata.schema_messages import read_schema
 from .passes import stream_of_messages
 from .transport.framing import CHUNK_SIZE, check_chunk_size, read_message
@@ -96,8 +96,7 @@ def open_stream(
 
 def _receive(source: Any, memory_map: bool, landing: Landing) -> Iterator[Received]:
     with open_source(source, memory_map) as opened:
-        reader = HeaderReader()
-        while (message := read_next(opened, reader, landing)) is not None:
+        while (message := read_next(opened, landing)) is not None:
             yield message
             del message
 
@@ -116,20 +115,19 @@ def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
         If it is no such stream. Types that cuDF does not have are no error.
     """
     with open_source(source) as opened:
-        reader = HeaderReader()
-        first = _next_header(opened, reader)
+        first = _next_header(opened)
         if first is None:
             raise ValueError("no message found, one with the schema expected")
         schema = read_schema(first.metadata).schema
         headers = []
-        while (header := _next_header(opened, reader)) is not None:
+        while (header := _next_header(opened)) is not None:
             opened.seek(opened.position + header.body_length)
             if header.kind == "batch":
                 headers.append(header)
         return schema, headers
 
 
-def read_next(source: Source, reader: HeaderReader, landing: Landing) -> Received | None:
+def read_next(source: Source, landing: Landing) -> Received | None:
     """Read a message from where a source stands; None at the end.
 
     Raises
@@ -137,16 +135,16 @@ def read_next(source: Source, reader: HeaderReader, landing: Landing) -> Receive
     ValueError
         If the source ends before, or has no message there.
     """
-    header = _next_header(source, reader)
+    header = _next_header(source)
     return None if header is None else landing.receive(header, source)
 
 
-def _next_header(source: Source, reader: HeaderReader) -> Header | None:
+def _next_header(source: Source) -> Header | None:
     found = read_message(source)
     if found is None:
         return None
     metadata, position = found
     try:
-        return reader.read(metadata)
+        return HEADERS.read(metadata)
     except ValueError as error:
         raise ValueError(f"byte {position - len(metadata):,}: {error}") from error

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.streams import resolve_stream
 from .decoder import Checks, DecodeOptions, Received
-from .metadata.headers import HeaderReader
+from .metadata.headers import HEADERS
 from .passes import stream_of_messages
 
 __all__ = ["from_messages"]
@@ -79,10 +79,9 @@ def from_messages(
 
 
 def _receive(messages: Iterable[Any]) -> Iterator[Received]:
-    reader = HeaderReader()
     for message in messages:
         metadata, buffers = _taken_apart(message)
-        received = Received(reader.read(metadata), buffers)
+        received = Received(HEADERS.read(metadata), buffers)
         del message, metadata, buffers
         yield received
         del received

@@ -159,14 +159,22 @@ class HeaderReader:
     """Reads the metadata of message after message, and remembers the newest layouts.
 
     Metadata that has the bytes of an earlier message but for the numbers has its layout too. What
-    is read is the same as with `read_header`.
+    is read is the same as with `read_header`. For any number of threads.
+
+    Parameters
+    ----------
+    max_layouts
+        How many to remember. A stream has one for its schema, one for its batches, and one for each
+        of its dictionaries at most.
     """
 
-    #: A stream has one layout for its batches, and one for each of its dictionaries at most.
-    LIMIT = 8
+    #: What is larger than most schemas and batches is not remembered.
+    MOST_BYTES = 1 << 20
 
-    def __init__(self) -> None:
-        self._known: list[_KnownLayout] = []
+    def __init__(self, max_layouts: int = 32) -> None:
+        self._max_layouts = max_layouts
+        # Replaced as a whole, so that threads need no lock.
+        self._known: tuple[_KnownLayout, ...] = ()
 
     def read(self, metadata: BytesLike) -> Header:
         """Read the metadata of a message, as `read_header` does."""
@@ -184,14 +192,18 @@ class HeaderReader:
         layout = _layout_of(Flatbuffer(data, "metadata", reads))
         header = _read_numbers(layout, data)
         # Numbers that are also read as positions would change the layout, which only malice does.
-        if layout.kind != "schema" and not _overlap(layout.numbers(), reads):
-            self._known.insert(0, (layout, size, _pieces_between(layout.numbers(), data)))
-            del self._known[self.LIMIT :]
+        if size <= self.MOST_BYTES and not _overlap(layout.numbers(), reads):
+            known = (layout, size, _pieces_between(layout.numbers(), data))
+            self._known = (known, *self._known[: self._max_layouts - 1])
         return header
 
 
-#: A layout, the bytes of metadata that has it, and the pieces of these which are not numbers.
+#: A layout, the size of metadata that has it, and the pieces of these which are not numbers.
 _KnownLayout = tuple[MessageLayout, int, list[tuple[int, bytes]]]
+
+
+#: Reads the metadata of all streams: those of one schema have layouts in common.
+HEADERS = HeaderReader()
 
 
 def bytes_of(metadata: BytesLike) -> bytes:
