@@ -237,15 +237,22 @@ def test_layouts_are_remembered():
 
 
 def test_layouts_that_are_remembered_are_few():
-    reader = HeaderReader()
-    for columns in range(3 * HeaderReader.LIMIT):
+    reader = HeaderReader(max_layouts=8)
+    for columns in range(24):
         reader.read(batch_template(columns, columns).data)
-    assert len(reader._known) == HeaderReader.LIMIT
+    assert len(reader._known) == 8
     newest, oldest = (batch_template(columns, columns).data for columns in (columns, 0))
     assert reader.read(newest).layout is reader.read(newest).layout
     first = reader.read(oldest).layout
     assert first == read_header(oldest).layout
     assert reader.read(oldest).layout is first
+
+
+def test_large_metadata_is_not_remembered():
+    reader = HeaderReader()
+    for count, kept in ((60_000, 0), (600, 1)):
+        reader.read(batch_template(count, count).data)
+        assert len(reader._known) == kept
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, pa.py_buffer, np.frombuffer])
