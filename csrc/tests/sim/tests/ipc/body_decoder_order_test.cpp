@@ -76,16 +76,31 @@ TEST_F(ipc_decoder, makes_consumers_wait_for_the_dictionaries)
   EXPECT_TRUE(batch.is_ready());
 }
 
+TEST_F(ipc_decoder, keeps_the_dictionaries)
+{
+  auto const stream = lasting_stream{};
+  auto const batch  = device_batch{source_, stream.get()};
+  auto values       = std::optional<device_batch>{std::in_place, source_, stream.get()};
+  auto const alive  = std::weak_ptr<void const>{values->memory.owner};
+  auto array        = batch.decode(values->decode_dictionaries(body_checks::sizes, stream.get()),
+                                   body_checks::sizes,
+                                   stream.get());
+  values.reset();
+  EXPECT_FALSE(alive.expired());
+  array.reset();
+  EXPECT_TRUE(alive.expired());
+}
+
 TEST_F(ipc_decoder, waits_for_nothing_to_check_sizes)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
   auto const slow   = sim::slow_stream{stream.get()};
-  auto const waits  = sim::host_syncs();
+  auto const waits  = sim::host_syncs_here();
   auto const copies = sim::calls("cudaMemcpyAsync");
   auto const array  = batch.decode(body_checks::sizes, stream.get());
   EXPECT_EQ(array.length(), 40);
-  EXPECT_EQ(sim::host_syncs(), waits);
+  EXPECT_EQ(sim::host_syncs_here(), waits);
   EXPECT_EQ(sim::calls("cudaMemcpyAsync"), copies);
 }
 
@@ -94,13 +109,13 @@ TEST_F(ipc_decoder, waits_once_to_check_ends)
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
   auto const values = batch.decode_dictionaries(body_checks::sizes, stream.get());
-  auto const waits  = sim::host_syncs();
+  auto const waits  = sim::host_syncs_here();
   (void)batch.decode(values, body_checks::ends, stream.get());
-  EXPECT_EQ(sim::host_syncs(), waits + 1);
+  EXPECT_EQ(sim::host_syncs_here(), waits + 1);
   auto const numbers    = produced_batch{flat("int32"), samples(flat("int32"), 5, 30)};
   auto const flat_batch = device_batch{numbers, stream.get()};
   (void)flat_batch.decode(body_checks::ends, stream.get());
-  EXPECT_EQ(sim::host_syncs(), waits + 1);
+  EXPECT_EQ(sim::host_syncs_here(), waits + 1);
 }
 
 /// Has a kernel change a number of a buffer.
@@ -174,9 +189,9 @@ TEST_F(ipc_decoder, makes_offsets_that_are_left_out)
     auto const none        = produced_batch{flat("string"), {}};
     auto batch             = device_batch{none, stream->get(), 1};
     batch.parts.buffers[1] = {nullptr, 0};
-    auto const waits       = sim::host_syncs();
+    auto const waits       = sim::host_syncs_here();
     auto const array       = batch.decode(body_checks::ends, stream->get()).to_arrow();
-    EXPECT_EQ(sim::host_syncs(), waits);
+    EXPECT_EQ(sim::host_syncs_here(), waits);
     auto const* offsets = static_cast<std::int32_t const*>(array->array.children[0]->buffers[1]);
     EXPECT_EQ(locate(offsets), (memory_location{ARROW_DEVICE_CUDA, 1}));
     synchronize(stream->get());

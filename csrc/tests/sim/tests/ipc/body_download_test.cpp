@@ -171,10 +171,29 @@ TEST_F(ipc_download, lets_the_body_go_at_the_end)
 
 TEST_F(ipc_download, of_another_device)
 {
-  auto const own = stream_on(1);
-  for (auto* const stream : {own->get(), cudaStream_t{}}) {
-    auto const source = filled_body{{700, 0, 800}, stream, 1, memory_kind::device, 1};
-    EXPECT_EQ(read_all(source.body, 256, stream), source.packed);
+  auto const stream = stream_on(1);
+  auto const source = filled_body{{700, 0, 800}, stream->get(), 1, memory_kind::device, 1};
+  EXPECT_EQ(read_all(source.body, 256, stream->get()), source.packed);
+}
+
+TEST_F(ipc_download, default_streams_are_of_the_bodys_device)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = cudaStream_t{};
+    auto const source = filled_body{{256, 256, 256}, stream, seed, memory_kind::device, 1};
+    auto download     = body_download{source.body, 256, cuda::stream_ref{stream}};
+    (void)download.next();
+    {
+      // Before the copy of the third piece.
+      auto const guard = on_device{rmm::cuda_device_id{1}};
+      sim::enqueue(stream, [target = const_cast<void*>(source.body.buffers[2].address)] {
+        std::memset(target, 7, 256);
+      });
+    }
+    (void)download.next();
+    auto const third = download.next();
+    ASSERT_EQ(bytes_t(third.begin(), third.end()), bytes_t(256, std::byte{7}));
   }
 }
 
@@ -206,8 +225,8 @@ TEST_F(ipc_download, that_fails_leaves_nothing_behind)
       sim::reset(1);
       auto const stream = lasting_stream{};
       auto source       = filled_body{{900, 500, 200}, stream.get()};
-      auto const none   = empty_pool{};
-      synchronize(stream.get());  // its kernels write to memory that may go at once
+      sim::drain();
+      auto const none = empty_pool{};
       sim::fail_next(function, cudaErrorInvalidValue, after);
       auto has_failed = false;
       try {
@@ -233,7 +252,10 @@ TEST_F(ipc_download, that_fails_leaves_nothing_behind)
 TEST_F(ipc_download, wants_pieces_of_some_size)
 {
   auto const stream = lasting_stream{};
-  EXPECT_THROW(body_download(ipc_body{}, 0, cuda::stream_ref{stream.get()}), std::invalid_argument);
+  auto const source = filled_body{{900}, stream.get()};
+  sim::drain();
+  EXPECT_THROW(body_download(source.body, 0, cuda::stream_ref{stream.get()}),
+               std::invalid_argument);
 }
 
 }  // namespace

@@ -67,6 +67,26 @@ TEST_F(ipc_upload, is_what_the_stream_reads_after)
   }
 }
 
+TEST_F(ipc_upload, default_streams_are_of_the_memorys_device)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto random       = std::mt19937{seed};
+    auto const stream = cudaStream_t{};
+    auto const values = random_bytes(1000, random);
+    auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+    auto upload = std::make_unique<body_upload>(1000, 300, cuda::stream_ref{stream}, far_pool_);
+    guard.reset();
+    fill(*upload, values);
+    auto const memory = upload->finish();
+    upload.reset();
+    guard.emplace(rmm::cuda_device_id{1});
+    auto const seen = read_later(memory, stream);
+    synchronize(stream);
+    ASSERT_EQ(*seen, values);
+  }
+}
+
 TEST_F(ipc_upload, waits_only_for_memory_that_it_uses_again)
 {
   auto const stream = lasting_stream{};

@@ -84,9 +84,9 @@ TEST_F(ipc_describe, waits_once_for_each_level)
   auto const values = samples(type, num_rows, 0);
   auto const stream = lasting_stream{};
   auto const array  = export_slice(type, values, 16, stream.get());
-  auto const waits  = sim::host_syncs();
+  auto const waits  = sim::host_syncs_here();
   auto const body   = describe(array, stream.get());
-  EXPECT_EQ(sim::host_syncs(), waits + 3);
+  EXPECT_EQ(sim::host_syncs_here(), waits + 3);
 }
 
 TEST_F(ipc_describe, waits_for_nothing_that_is_known)
@@ -97,9 +97,9 @@ TEST_F(ipc_describe, waits_for_nothing_that_is_known)
   auto const batch  = device_batch{source, stream.get()};
   auto const array  = batch.decode(body_checks::sizes, stream.get());
   auto const slow   = sim::slow_stream{stream.get()};
-  auto const waits  = sim::host_syncs();
+  auto const waits  = sim::host_syncs_here();
   auto const body   = describe_body(array, true, cuda::stream_ref{stream.get()}, pool_);
-  EXPECT_EQ(sim::host_syncs(), waits);
+  EXPECT_EQ(sim::host_syncs_here(), waits);
   for (std::size_t i = 0; i < body.buffers.size(); ++i) {
     EXPECT_EQ(body.buffers[i].address, batch.parts.buffers[i].address);
   }
@@ -112,9 +112,9 @@ TEST_F(ipc_describe, enqueues_copies_only)
     auto const values = samples(flat(name), num_rows, 30);
     auto const array  = export_slice(flat(name), values, 3, stream.get());
     auto slow         = std::optional<sim::slow_stream>{stream.get()};
-    auto const waits  = sim::host_syncs();
+    auto const waits  = sim::host_syncs_here();
     auto const body   = describe(array, stream.get());
-    EXPECT_EQ(sim::host_syncs(), waits);
+    EXPECT_EQ(sim::host_syncs_here(), waits);
     auto const seen = read_later(body, stream.get());
     slow.reset();
     synchronize(stream.get());
