@@ -186,6 +186,7 @@ TEST(BodyDecoder, TakesWhatMayBeLeftOut)
   auto const zero         = std::byte{0};
   source.parts.buffers[0] = {&zero, 1};
   EXPECT_EQ(read_batch(source.decode(), source), source.table_rows());
+  EXPECT_EQ(source.decode().to_arrow()->array.children[0]->buffers[0], nullptr);
 }
 
 TEST(BodyDecoder, TakesLargerBuffersAndLongerChildren)

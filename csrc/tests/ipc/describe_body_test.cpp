@@ -152,6 +152,34 @@ TEST(DescribeBody, HasTheElementsThatListsReferTo)
   EXPECT_EQ(body.buffers[3].size, 4);
 }
 
+TEST(DescribeBody, OfNoElementsHasOneOffset)
+{
+  auto const type   = list_of(flat("string"));
+  auto const column = make_column(type, {{rows{{"a"}, {"b"}}}, {rows{}}});
+  auto const body   = body_of(slice(*column, 1, 2));
+  ASSERT_EQ(body.nodes[1].length, 0);
+  ASSERT_EQ(body.buffers[3].size, 4);
+  EXPECT_EQ(*static_cast<std::int32_t const*>(body.buffers[3].address), 0);
+}
+
+TEST(DescribeBody, OfListsOfAFixedSizeHasTheirElements)
+{
+  auto const pair   = [](int a, int b) { return value{rows{number(a), number(b)}}; };
+  auto const type   = list_of(list_of(flat("int16")));
+  auto const column = make_column(type, {{rows{pair(1, 2)}}, {rows{pair(3, 4), pair(5, 6)}}});
+  auto const wanted = make_schema(struct_of({list_of(fixed_list_of(flat("int16"), 2))}));
+  auto const table  = cudf::table_view{{column->view()}};
+  auto const schema =
+    cudf_arrow_bridge::make_schema(table, {{.name = "f0"}}, key_value_metadata{}, wanted.get());
+  auto const body = body_of(slice(*column, 1, 2), {.schema = schema});
+  ASSERT_EQ(body.nodes.size(), 3U);
+  EXPECT_EQ(body.nodes[1].length, 2);
+  EXPECT_EQ(body.nodes[2].length, 4);
+  auto const* numbers = column->view().child(1).child(1).data<std::int16_t>();
+  EXPECT_EQ(body.buffers[4].address, numbers + 2);
+  EXPECT_EQ(body.buffers[4].size, 8);
+}
+
 TEST(DescribeBody, OfViewsHasTheirData)
 {
   auto const values = rows{{"a string that is long enough"}, {"short"}, {"another string, long"}};
