@@ -50,12 +50,6 @@ inline void file_exception_handler()
 }
 
 /// Host memory of `size` bytes, aligned to 64.
-inline std::shared_ptr<rmm::device_buffer> make_host_memory(std::size_t size)
-{
-  return std::make_shared<rmm::device_buffer>(
-    size, cuda::stream_ref{cudaStream_t{nullptr}}, host_memory_resource());
-}
-
 inline std::shared_ptr<rmm::device_buffer> finish_upload(body_upload& upload)
 { return std::make_shared<rmm::device_buffer>(upload.finish()); }
 

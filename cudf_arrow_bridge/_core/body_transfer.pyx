@@ -34,7 +34,6 @@ ctypedef const void const_void
 cdef extern from "body_transfer.hpp" namespace "cudf_arrow_bridge" nogil:
     void file_exception_handler()
     function[void()] signals_by(int (*)() noexcept nogil) except +file_exception_handler
-    shared_ptr[device_buffer] make_host_memory(size_t) except +file_exception_handler
     shared_ptr[device_buffer] finish_upload(core.body_upload&) except +file_exception_handler
     # Here for their exceptions.
     void c_write_body "cudf_arrow_bridge::write_body"(
@@ -262,38 +261,6 @@ def read_fully(int fd, target) -> int:
     finally:
         PyBuffer_Release(&view)
     return num_read
-
-
-cdef class HostMemory:
-    """Writable host memory, aligned to 64 bytes, by the buffer protocol.
-
-    Parameters
-    ----------
-    size
-        The number of bytes. What they hold is not defined.
-    """
-
-    cdef shared_ptr[device_buffer] memory
-
-    def __init__(self, size_t size):
-        with nogil:
-            self.memory = make_host_memory(size)
-
-    @property
-    def address(self) -> int:
-        return <uintptr_t>self.memory.get().data()
-
-    @property
-    def size(self) -> int:
-        return self.memory.get().size()
-
-    def __len__(self):
-        return self.size
-
-    def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(
-            buffer, self, self.memory.get().data(), <Py_ssize_t>self.size, False, flags
-        )
 
 
 @cython.no_gc_clear

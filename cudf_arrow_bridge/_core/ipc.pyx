@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bodies of IPC messages, described."""
 
+cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int8_t, int64_t, uintptr_t
@@ -20,6 +21,8 @@ from cudf_arrow_bridge._core.ordering cimport stream_of
 ALIGNMENT = core.ipc_alignment
 
 
+# Nothing that it refers to refers to it, and there can be thousands.
+@cython.no_gc
 cdef class BodyBuffer:
     """One buffer of a message's body, which it keeps alive.
 

@@ -13,7 +13,6 @@ import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.body_transfer import (
     BodyDownload,
     BodyUpload,
-    HostMemory,
     host_body,
     read_fully,
     write_body,
@@ -79,18 +78,3 @@ def test_wrong_arguments():
 def test_uploads_need_a_gpu():
     with pytest.raises(RuntimeError, match="no GPU found"):
         BodyUpload(1, resolve_stream(None), None, 1)
-
-
-def test_host_memory():
-    for size in (0, 1, 100, 1 << 23):
-        memory = HostMemory(size)
-        assert memory.address % 64 == 0
-        assert memory.size == len(memory) == size
-        array = np.frombuffer(memory, "uint8")
-        assert array.size == size
-        assert address_of(array) == memory.address
-        array[:] = 7
-        del memory
-        assert (array == 7).all()
-    with pytest.raises((MemoryError, OverflowError)):
-        HostMemory(1 << 63)

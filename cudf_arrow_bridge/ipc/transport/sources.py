@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..._core.body_transfer import BodyUpload, HostMemory, read_fully
+from ..._core.body_transfer import BodyUpload, read_fully
 from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
 
 if TYPE_CHECKING:
@@ -101,13 +101,13 @@ class Source(ABC):
         """
         self._check(n, what)
         start = self.position
-        memory = HostMemory(n if self._end() is not None else min(n, STEP))
-        found = self._fill(memoryview(memory))
-        while found == memory.size < n:
-            larger = HostMemory(min(n, 2 * found))
-            memoryview(larger)[:found] = memoryview(memory)
+        memory = _allocate(n if self._end() is not None else min(n, STEP))
+        found = self._fill(memory)
+        while found == len(memory) < n:
+            larger = _allocate(min(n, 2 * found))
+            larger[:found] = memory
             memory = larger
-            found += self._fill(memoryview(memory)[found:])
+            found += self._fill(memory[found:])
         if found < n:
             raise _truncated(start, found, n, what)
         return memory
@@ -206,6 +206,12 @@ class Source(ABC):
 
     @abstractmethod
     def _seek(self, position: int) -> None: ...
+
+
+def _allocate(size: int) -> memoryview:
+    """Make host memory of pyarrow's pool, aligned to 64 bytes; large blocks are used again."""
+    # An empty view cannot be cast.
+    return memoryview(pa.allocate_buffer(max(size, 1))).cast("B")[:size]
 
 
 def _truncated(position: int, found: int, n: int, what: str) -> ValueError:
