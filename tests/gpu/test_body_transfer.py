@@ -12,7 +12,7 @@ from cudf_arrow_bridge._core.body_transfer import BodyUpload
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing.device import GPU, side_stream
-from testing.ipc_bytes import WritingThread
+from testing.ipc.bytes import WritingThread
 
 pytestmark = GPU
 

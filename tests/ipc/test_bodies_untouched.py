@@ -21,7 +21,7 @@ TESTS = Path(__file__).parents[1]
 def run(*arguments):
     """Run the program; returns how it ended, and the last that it said."""
     done = subprocess.run(
-        [sys.executable, "-m", "testing.ipc_unreadable", *arguments],
+        [sys.executable, "-m", "testing.ipc.unreadable", *arguments],
         env=os.environ | {"PYTHONPATH": str(TESTS), "PYTHONFAULTHANDLER": ""},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

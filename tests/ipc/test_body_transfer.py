@@ -18,7 +18,7 @@ from cudf_arrow_bridge._core.body_transfer import (
     write_body,
 )
 from cudf_arrow_bridge.cuda.streams import resolve_stream
-from testing.ipc_bytes import address_of
+from testing.ipc.bytes import address_of
 
 
 def test_pieces_are_the_buffers():

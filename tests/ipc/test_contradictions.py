@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import ipc_samples
-from testing.ipc_metadata import SCHEMA, Metadata, messages_of
+from testing.ipc import samples as ipc_samples
+from testing.ipc.metadata import SCHEMA, Metadata, messages_of
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 

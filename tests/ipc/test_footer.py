@@ -12,7 +12,7 @@ import pytest
 from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
 from cudf_arrow_bridge.ipc.metadata.schema_messages import schema_message
 from cudf_arrow_bridge.ipc.transport.framing import Block
-from testing.ipc_streams import COLUMNS, table_of
+from testing.ipc.streams import COLUMNS, table_of
 
 BLOCK = struct.Struct("<qi4xq")
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import ipc_samples as samples
-from testing.ipc_metadata import SCHEMA, Metadata, framed, messages_of, realigned
-from testing.ipc_peers import (
+from testing.ipc import samples
+from testing.ipc.metadata import SCHEMA, Metadata, framed, messages_of, realigned
+from testing.ipc.peers import (
     assert_peers_read,
     assert_same_batches,
     has_type,

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import ipc_samples
-from testing.ipc_metadata import END, RECORD_BATCH, SCHEMA, Metadata, framed, messages_of
+from testing.ipc import samples as ipc_samples
+from testing.ipc.metadata import END, RECORD_BATCH, SCHEMA, Metadata, framed, messages_of
 from testing.peers.arrays import DeviceOnly
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
@@ -197,7 +197,7 @@ def test_mutants(form, validate):
     # The metadata of messages has most to offer.
     count = MUTANTS // (5 if form == "messages" else 15)
     done = subprocess.run(
-        [sys.executable, "-m", "testing.ipc_mutants", "--count", str(count),
+        [sys.executable, "-m", "testing.ipc.mutants", "--count", str(count),
          "--form", form, "--validate", validate],
         env=os.environ | {"PYTHONPATH": str(TESTS)},
         capture_output=True, text=True, timeout=3600, check=False,

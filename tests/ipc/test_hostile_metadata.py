@@ -22,7 +22,7 @@ from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
 from cudf_arrow_bridge.ipc.metadata.headers import HeaderReader, read_header
 from cudf_arrow_bridge.ipc.metadata.schema_messages import read_schema, schema_message
 from cudf_arrow_bridge.ipc.transport.framing import Block
-from testing.ipc_streams import messages_in, stream_of, table_of
+from testing.ipc.streams import messages_in, stream_of, table_of
 
 VALUES = (0, 1, 4, 127, 128, 255)
 WHERE = re.compile(

@@ -13,7 +13,7 @@ import pytest
 
 from cudf_arrow_bridge.ipc.metadata.batch_templates import batch_template
 from cudf_arrow_bridge.ipc.metadata.headers import HeaderReader, read_header
-from testing.ipc_streams import COLUMNS, dictionary, framed, messages_in, stream_of, table_of
+from testing.ipc.streams import COLUMNS, dictionary, framed, messages_in, stream_of, table_of
 
 
 def pairs(header, name):

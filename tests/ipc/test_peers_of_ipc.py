@@ -12,9 +12,9 @@ import pytest
 from nanoarrow.ipc import StreamWriter
 
 import cudf_arrow_bridge as cab
-from testing import ipc_samples as samples
-from testing.ipc_metadata import DICTIONARY, Metadata, framed, messages_of, realigned
-from testing.ipc_peers import assert_same_batches, read_bridge, read_polars, read_pyarrow
+from testing.ipc import samples
+from testing.ipc.metadata import DICTIONARY, Metadata, framed, messages_of, realigned
+from testing.ipc.peers import assert_same_batches, read_bridge, read_polars, read_pyarrow
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 

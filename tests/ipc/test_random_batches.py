@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import cudf_arrow_bridge as cab
 from testing import foreign
 from testing.device import unnamed
-from testing.ipc_metadata import SCHEMA, Metadata, messages_of
-from testing.ipc_peers import assert_same_batches, read_bridge, read_pyarrow
-from testing.ipc_samples import written
+from testing.ipc.metadata import SCHEMA, Metadata, messages_of
+from testing.ipc.peers import assert_same_batches, read_bridge, read_pyarrow
+from testing.ipc.samples import written
 from testing.peers.arrays import DeviceOnly, Producer, column_from
 from testing.samples import cut, cut_column
 from testing.strategies import NOT_SLOW, arrays, edits, signed, slices

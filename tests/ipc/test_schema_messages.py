@@ -10,7 +10,7 @@ import pytest
 from cudf_arrow_bridge.ipc.metadata.field_tables import MANY
 from cudf_arrow_bridge.ipc.metadata.headers import read_header
 from cudf_arrow_bridge.ipc.metadata.schema_messages import read_schema, schema_message
-from testing.ipc_streams import COLUMNS, messages_in, stream_of, table_of
+from testing.ipc.streams import COLUMNS, messages_in, stream_of, table_of
 
 D = pa.dictionary(pa.int8(), pa.string())
 

@@ -18,7 +18,7 @@ import pytest
 from cudf_arrow_bridge._core.body_transfer import host_body
 from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM, Block
 from cudf_arrow_bridge.ipc.transport.sinks import JOINED, SMALL, open_sink
-from testing.ipc_bytes import (
+from testing.ipc.bytes import (
     ReadingThread,
     SlowWriter,
     address_of,

@@ -17,7 +17,7 @@ import pytest
 from cudf_arrow_bridge.ipc.transport import sources
 from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM, read_message
 from cudf_arrow_bridge.ipc.transport.sources import open_source
-from testing.ipc_bytes import (
+from testing.ipc.bytes import (
     WritingThread,
     address_of,
     message_parts,

@@ -12,7 +12,7 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing import samples
 from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
-from testing.ipc_metadata import framed
+from testing.ipc.metadata import framed
 
 pytestmark = GPU
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from nanoarrow.ipc import InputStream
 
-from testing.ipc_samples import written
+from testing.ipc.samples import written
 from testing.peers.arrays import DeviceOnly
 
 

@@ -15,8 +15,8 @@ import sys
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
-from testing import ipc_samples
-from testing.ipc_metadata import SCHEMA, Metadata, messages_of
+from testing.ipc import samples as ipc_samples
+from testing.ipc.metadata import SCHEMA, Metadata, messages_of
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]

@@ -8,8 +8,9 @@ import mmap
 
 import pyarrow as pa
 
-from testing import ipc_samples, samples
-from testing.ipc_metadata import SCHEMA, Metadata, messages_of
+from testing import samples
+from testing.ipc import samples as ipc_samples
+from testing.ipc.metadata import SCHEMA, Metadata, messages_of
 
 NUMBERS = [-1, 0, 1, 7, 8, 63, 64, 65, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), -8]
 _LIBC = ctypes.CDLL(None, use_errno=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages changed at random: each is refused, or gives arrays that lie within what was given.
 
-Run as a program: ``python -m testing.ipc_mutants --form file --count 1000 --validate full``. It
+Run as a program: ``python -m testing.ipc.mutants --form file --count 1000 --validate full``. It
 prints what became of the mutants as JSON; the number of one that breaks a rule stands in the error.
 """
 
@@ -23,8 +23,8 @@ from pathlib import Path
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
-from testing import ipc_mutations
-from testing.ipc_reach import spans
+from testing.ipc import mutations as ipc_mutations
+from testing.ipc.reach import spans
 from testing.peers.arrays import DeviceOnly
 
 #: What pyarrow does not take of values, and the bridge does: nobody reads elsewhere for it. Numbers
