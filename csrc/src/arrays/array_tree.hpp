@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -47,7 +48,11 @@ struct array_node : tree_links {
   /// @return If so, bytes of the data, or rows of the child
   [[nodiscard]] std::int64_t extent() const noexcept { return per_row - 1; }
 
-  void set_extent(std::int64_t size) noexcept { per_row = size + 1; }
+  void set_extent(std::int64_t size) noexcept
+  {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    per_row             = size < most ? size + 1 : most;
+  }
 
   [[nodiscard]] std::size_t num_buffers() const noexcept
   {
