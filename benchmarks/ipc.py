@@ -22,7 +22,7 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
-from . import ipc_device
+from .gpu import bandwidth
 from .measure import Case, Contestant, Effort, measure
 from .memory import peaks
 from .report import context, short
@@ -177,7 +177,7 @@ def run(effort: Effort, most_bytes: int) -> dict[str, Any]:
             memory += [_memory(case, columns, rows) for case in cases(batch, folders)]
     for columns in _COLUMNS:
         times += [_record(case, columns, 1, effort) for case in _metadata(columns)]
-    return {"times": times, "memory": memory, "gpu": ipc_device.bandwidths(most_bytes)}
+    return {"times": times, "memory": memory, "gpu": bandwidth.bandwidths(most_bytes)}
 
 
 def table(results: dict[str, Any]) -> str:
@@ -221,7 +221,7 @@ def main() -> None:
     options = parser.parse_args()
     results = run(_QUICK, 400_000) if options.quick else run(_FULL, _MOST_BYTES)
     print(table(results))
-    for line in ipc_device.lines(results["gpu"]):
+    for line in bandwidth.lines(results["gpu"]):
         print(line)
     if options.json is not None:
         record = {**context(), "quick": options.quick, "results": results}

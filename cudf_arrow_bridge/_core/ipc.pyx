@@ -124,10 +124,6 @@ cdef class IpcBody:
         """List the buffers, absent ones included, each a `BodyBuffer`."""
         return [BodyBuffer.of(buffer, self) for buffer in self.body.buffers]
 
-    def sizes(self) -> list:
-        """List the bytes of each buffer."""
-        return [buffer.size for buffer in self.body.buffers]
-
     def nodes(self) -> list:
         """List length and null count of each node."""
         return [(node.length, node.null_count) for node in self.body.nodes]

@@ -22,8 +22,9 @@ def from_messages(
 ) -> DeviceArrayStream:
     """Make arrays of Arrow IPC messages, over the buffers that came with them.
 
-    No buffer is copied, and, unless it is compressed, none is read; what memory it is in does not
-    matter, so long as all of a batch and its dictionaries are in the same.
+    No buffer is copied, and none is read, but for those that are compressed and deltas of
+    dictionaries; what memory it is in does not matter, so long as all of a batch and its
+    dictionaries are in the same.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ CASES = {
 }
 
 
-MODULES = {"ours": "testing.dissociated", "theirs": "testing.peers.dissociated"}
+MODULES = {"ours": "testing.ipc.dissociated", "theirs": "testing.peers.dissociated"}
 PAIRS = [("ours", "theirs"), ("theirs", "ours"), ("ours", "ours")]
 
 

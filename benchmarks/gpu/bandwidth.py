@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
-from .ways import OURS, drain
+from ..ways import OURS, drain
 
 __all__ = ["bandwidths", "lines"]
 
