@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from libc.stdint cimport int64_t, uintptr_t
+
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport ipc_body, ipc_buffer, memory_location
+
+
+cdef class IpcBody:
+    cdef ipc_body body
+    #: What reads and copies were enqueued on.
+    cdef readonly object stream
+    #: Keeps the memory resource of copies.
+    cdef object mr
+
+
+cdef class BodyBuffer:
+    cdef readonly uintptr_t address
+    cdef readonly int64_t size
+    cdef memory_location location
+    cdef object stream
+    cdef object owner
+
+    @staticmethod
+    cdef BodyBuffer of(ipc_buffer buffer, IpcBody body)

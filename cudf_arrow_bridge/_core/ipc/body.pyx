@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies of IPC messages, described."""
+
+cimport cython
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
+from libc.stdint cimport int8_t, int64_t, uintptr_t
+from libc.string cimport memcpy, memset
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport ipc_body, ipc_buffer, ipc_node
+from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
+from cudf_arrow_bridge._core.ordering cimport stream_of
+
+#: Multiple of bytes at which each buffer of a packed body begins.
+ALIGNMENT = core.ipc_alignment
+
+
+# Nothing that it refers to refers to it, and there can be thousands.
+@cython.no_gc
+cdef class BodyBuffer:
+    """One buffer of a message's body, which it keeps alive.
+
+    Memory that the CPU can read has the buffer protocol, a device's ``__cuda_array_interface__``.
+
+    Attributes
+    ----------
+    address
+        Its address; 0 if there is none.
+    size
+        Its bytes; 0 if there is none.
+    """
+
+    @staticmethod
+    cdef BodyBuffer of(ipc_buffer buffer, IpcBody body):
+        cdef BodyBuffer self = BodyBuffer.__new__(BodyBuffer)
+        self.address = <uintptr_t>buffer.address
+        self.size = buffer.size
+        self.location = body.body.location
+        self.stream = body.stream
+        self.owner = body
+        return self
+
+    @property
+    def device_type(self) -> int:
+        """Arrow's device type of the memory."""
+        return self.location.device_type
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        if self.location.device_type != core.ARROW_DEVICE_CPU:
+            raise BufferError(
+                f"{core.to_string(self.location).decode()} found, memory that the CPU can read "
+                "expected: the buffer has __cuda_array_interface__"
+            )
+        PyBuffer_FillInfo(view, self, <void*>self.address, self.size, True, flags)
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        if self.location.device_type == core.ARROW_DEVICE_CPU:
+            raise AttributeError("CPU memory found, a device expected: it has the buffer protocol")
+        return {
+            "data": (self.address, True),
+            "shape": (self.size,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+            # 0 would be ambiguous, says the protocol.
+            "stream": self.stream.handle or 1,
+        }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self.size} bytes at {self.address:#x}>"
+
+
+cdef bytes join(vector[ipc_buffer]& runs, int64_t size):
+    """Copy pieces of memory one behind the other; those without an address are zeros."""
+    cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
+    cdef char* target = PyBytes_AsString(joined)
+    for run in runs:
+        if run.address == NULL:
+            memset(target, 0, run.size)
+        else:
+            memcpy(target, run.address, run.size)
+        target += run.size
+    return joined
+
+
+cdef class IpcBody:
+    """The body of a message: `cudf_arrow_bridge::ipc_body` for Python."""
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return self.body.length
+
+    @property
+    def shape(self) -> tuple:
+        """The numbers of nodes, of buffers and of variadic buffer counts."""
+        return self.body.nodes.size(), self.body.buffers.size(), self.body.variadic_counts.size()
+
+    @property
+    def packed_size(self) -> int:
+        """The bytes of the body with each buffer padded to `ALIGNMENT`."""
+        return self.body.packed_size()
+
+    @property
+    def device_type(self) -> int:
+        """Arrow's device type of the memory."""
+        return self.body.location.device_type
+
+    def wait(self) -> None:
+        """Wait until the buffers are there, for readers that know nothing of streams."""
+        cdef ipc_body body = self.body
+        cdef stream_ref stream = stream_of(self.stream)
+        with nogil:
+            body.wait(stream)
+
+    def buffers(self) -> list:
+        """List the buffers, absent ones included, each a `BodyBuffer`."""
+        return [BodyBuffer.of(buffer, self) for buffer in self.body.buffers]
+
+    def nodes(self) -> list:
+        """List length and null count of each node."""
+        return [(node.length, node.null_count) for node in self.body.nodes]
+
+    def variadic_counts(self) -> list:
+        """List the numbers of data buffers of arrays of views."""
+        return list(self.body.variadic_counts)
+
+    def dictionaries(self) -> list:
+        """List the values of each dictionary, as `ExportedArray`."""
+        return [ExportedArray.wrap(values, self.stream) for values in self.body.dictionaries]
+
+    def is_over_memory_of(self, IpcBody other not None) -> bool:
+        """Whether both consist of the same buffers, at the same addresses."""
+        cdef size_t i
+        if self.body.buffers.size() != other.body.buffers.size():
+            return False
+        if self.body.nodes.size() != other.body.nodes.size():
+            return False
+        for i in range(self.body.nodes.size()):
+            if self.body.nodes[i].length != other.body.nodes[i].length:
+                return False
+        for i in range(self.body.buffers.size()):
+            if self.body.buffers[i].address != other.body.buffers[i].address:
+                return False
+            if self.body.buffers[i].size != other.body.buffers[i].size:
+                return False
+        return True
+
+    def pieces(
+        self, size_t first, bytes head not None, int64_t small, int64_t joined
+    ) -> tuple:
+        """List pieces of the packed body, which is in memory that the CPU can read.
+
+        Parameters
+        ----------
+        first
+            The buffer to begin with.
+        head
+            What stands before it.
+        small
+            Buffers of fewer bytes are copied, with what is around them.
+        joined
+            How many bytes are copied in a call, about.
+
+        Returns
+        -------
+        tuple
+            The pieces, and `first` of the next call, which needs no `head`; None at the end.
+        """
+        cdef vector[ipc_buffer] runs
+        cdef ipc_buffer run
+        cdef ipc_buffer buffer
+        cdef int64_t copied = len(head)
+        cdef int64_t pending = copied
+        cdef list result = []
+        cdef size_t i
+        run.address = PyBytes_AsString(head)
+        run.size = pending
+        runs.push_back(run)
+        for i in range(first, self.body.buffers.size()):
+            buffer = self.body.buffers[i]
+            if copied >= joined:
+                break
+            if buffer.size >= small:
+                if pending:
+                    result.append(join(runs, pending))
+                    runs.clear()
+                    pending = 0
+                result.append(BodyBuffer.of(buffer, self))
+            elif buffer.size > 0:
+                runs.push_back(buffer)
+                pending += buffer.size
+                copied += buffer.size
+            run.address = NULL
+            run.size = core.ipc_padded(buffer.size) - buffer.size
+            if run.size > 0:
+                runs.push_back(run)
+                pending += run.size
+                copied += run.size
+        else:
+            i = self.body.buffers.size()
+        if pending:
+            result.append(join(runs, pending))
+        return result, None if i == self.body.buffers.size() else i
+
+    def fill(self, bytes template not None, layout, int64_t dictionary_id=0, bint is_delta=False):
+        """Return a message's metadata: a template with the numbers of this body.
+
+        Parameters
+        ----------
+        template
+            Metadata of the same numbers of nodes, buffers and variadic counts.
+        layout
+            Where its numbers are; see `MessageLayout`.
+        dictionary_id, is_delta
+            Of a dictionary, whose message it is.
+        """
+        cdef bytes metadata = PyBytes_FromStringAndSize(PyBytes_AsString(template), len(template))
+        cdef char* data = PyBytes_AsString(metadata)
+        cdef int64_t[2] pair
+        cdef int64_t offset = 0
+        cdef int8_t delta = is_delta
+        cdef size_t position = layout.buffers
+        cdef size_t i
+        if (layout.num_nodes, layout.num_buffers, layout.num_variadic) != self.shape:
+            raise ValueError("a template of another shape found")
+        # It is new, so that nobody else sees it change.
+        for i in range(self.body.buffers.size()):
+            pair[0] = offset
+            pair[1] = self.body.buffers[i].size
+            memcpy(data + position, pair, sizeof(pair))
+            position += sizeof(pair)
+            offset += core.ipc_padded(pair[1])
+        if not self.body.nodes.empty():
+            memcpy(
+                data + <size_t>layout.nodes,
+                self.body.nodes.data(),
+                self.body.nodes.size() * sizeof(ipc_node),
+            )
+        if not self.body.variadic_counts.empty():
+            memcpy(
+                data + <size_t>layout.variadic_counts,
+                self.body.variadic_counts.data(),
+                self.body.variadic_counts.size() * sizeof(int64_t),
+            )
+        memcpy(data + <size_t>layout.body_length, &offset, sizeof(offset))
+        memcpy(data + <size_t>layout.length, &self.body.length, sizeof(int64_t))
+        if layout.dictionary_id:
+            memcpy(data + <size_t>layout.dictionary_id, &dictionary_id, sizeof(dictionary_id))
+            memcpy(data + <size_t>layout.is_delta, &delta, sizeof(delta))
+        return metadata
+
+
+def describe_body(ExportedArray array not None, bint is_table, stream, mr=None) -> IpcBody:
+    """Describe an exported array as a body; see `cudf_arrow_bridge::describe_body`."""
+    cdef IpcBody result = IpcBody.__new__(IpcBody)
+    cdef core.device_array handle = array.array
+    cdef stream_ref c_stream = stream_of(stream)
+    result.stream = stream
+    result.mr = resolve_resource(mr)
+    cdef device_async_resource_ref resource = resource_of(result.mr)
+    with nogil:
+        result.body = move(core.describe_body(handle, is_table, c_stream, resource))
+    return result

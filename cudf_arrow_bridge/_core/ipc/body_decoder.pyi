@@ -1,0 +1,49 @@
+from collections.abc import Callable
+from typing import Any
+
+from ..exported_array import ExportedArray
+from ..protocols import Stream
+from ..schema import Schema
+
+class BodyMemory:
+    def __init__(
+        self,
+        buffers: list[Any],
+        is_packed: bool,
+        adopt_device: Callable[[Any], tuple[int, int, Any]],
+    ) -> None: ...
+
+class BatchParts:
+    def __init__(
+        self,
+        metadata: bytes,
+        layout: Any,
+        length: int,
+        variadic_counts: tuple[int, ...],
+        memory: BodyMemory,
+        is_compressed: bool = False,
+    ) -> None: ...
+
+class BodyDecoder:
+    def __init__(self, schema: object) -> None: ...
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def num_dictionaries(self) -> int: ...
+    def dictionary_schema(self, index: int) -> Schema: ...
+    def end_of_dictionary(self, index: int) -> int: ...
+    def batch(
+        self,
+        parts: BatchParts,
+        dictionaries: list[ExportedArray | None],
+        checks: str,
+        stream: Stream,
+    ) -> ExportedArray: ...
+    def dictionary(
+        self,
+        index: int,
+        parts: BatchParts,
+        dictionaries: list[ExportedArray | None],
+        checks: str,
+        stream: Stream,
+    ) -> ExportedArray: ...

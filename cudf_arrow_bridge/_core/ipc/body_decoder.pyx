@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of the bodies of IPC messages, over the buffers that came with them."""
+
+from cpython.buffer cimport (
+    PyBUF_SIMPLE,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+    PyObject_GetBuffer,
+)
+from cpython.bytes cimport PyBytes_AsString
+from libc.stdint cimport int64_t, uintptr_t
+from libc.string cimport memcpy
+from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
+from cudf_arrow_bridge._core.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    array_span,
+    body_checks,
+    body_decoder,
+    buffer_span,
+    count_span,
+    ipc_batch,
+    ipc_buffer,
+    ipc_node,
+    memory_location,
+    node_span,
+)
+from cudf_arrow_bridge._core.ordering cimport stream_of
+from cudf_arrow_bridge._core.schema cimport Schema
+
+cdef dict CHECKS = {
+    "sizes": <int>body_checks.sizes,
+    "minimal": <int>body_checks.ends,
+    "full": <int>body_checks.all,
+}
+
+
+cdef class HeldBuffer:
+    """A view of an object with the buffer protocol, which cannot change its size meanwhile."""
+
+    cdef Py_buffer view
+    cdef bint is_held
+
+    @staticmethod
+    cdef HeldBuffer of(object obj):
+        cdef HeldBuffer self = HeldBuffer.__new__(HeldBuffer)
+        PyObject_GetBuffer(obj, &self.view, PyBUF_SIMPLE)
+        self.is_held = True
+        return self
+
+    def __dealloc__(self):
+        if self.is_held:
+            PyBuffer_Release(&self.view)
+
+
+cdef class BodyMemory:
+    """The buffers that came with a message, which it keeps alive.
+
+    Parameters
+    ----------
+    buffers
+        Objects with the buffer protocol, or that `adopt_device` takes; None or of no bytes where
+        there is none.
+    is_packed
+        Whether the one buffer is a packed body.
+    adopt_device
+        Returns address, size and owner of a device's memory.
+    """
+
+    def __init__(self, list buffers not None, bint is_packed, adopt_device not None):
+        self.is_packed = is_packed
+        self.owners = []
+        self.buffers.reserve(len(buffers))
+        for buffer in buffers:
+            self.add(buffer, adopt_device)
+
+    cdef int add(self, object obj, object adopt_device) except -1:
+        cdef HeldBuffer held
+        cdef ipc_buffer buffer
+        cdef memory_location location
+        cdef uintptr_t address
+        buffer.address = NULL
+        buffer.size = 0
+        if obj is None:
+            self.buffers.push_back(buffer)
+            return 0
+        if isinstance(obj, BodyBuffer):
+            buffer.address = <const void*>(<BodyBuffer>obj).address
+            buffer.size = (<BodyBuffer>obj).size
+            location = (<BodyBuffer>obj).location
+            self.owners.append(obj)
+        elif PyObject_CheckBuffer(obj):
+            held = HeldBuffer.of(obj)
+            buffer.address = held.view.buf
+            buffer.size = held.view.len
+            self.owners.append(held)
+        else:
+            address, buffer.size, owner = adopt_device(obj)
+            buffer.address = <const void*>address
+            location = core.locate(buffer.address)
+            self.owners.append(owner)
+        if buffer.size > 0:
+            if not self.is_located:
+                self.location = location
+                self.is_located = True
+            elif not (self.location == location):
+                raise ValueError(
+                    f"a buffer in {core.to_string(location).decode()} found, "
+                    f"{core.to_string(self.location).decode()} expected, as those before it"
+                )
+        self.buffers.push_back(buffer)
+        return 0
+
+
+cdef class BatchParts:
+    """What came of a record batch or dictionary: metadata, and buffers.
+
+    Parameters
+    ----------
+    metadata
+        The metadata of the message.
+    layout
+        Where its numbers are; see `MessageLayout`. They lie within the metadata.
+    length
+        The number of rows.
+    variadic_counts
+        The numbers of data buffers of arrays of views.
+    memory
+        The buffers.
+    is_compressed
+        Whether the metadata tells the sizes of other buffers than these, which were decompressed.
+
+    Raises
+    ------
+    ValueError
+        If a buffer lies outside the body, or is smaller than the metadata says.
+    """
+
+    def __init__(
+        self,
+        bytes metadata not None,
+        layout,
+        int64_t length,
+        tuple variadic_counts not None,
+        BodyMemory memory not None,
+        bint is_compressed=False,
+    ):
+        cdef const char* data = PyBytes_AsString(metadata)
+        cdef size_t count = layout.num_nodes
+        cdef size_t end = len(metadata)
+        cdef size_t position = layout.nodes
+        if position + count * sizeof(ipc_node) > end:
+            raise ValueError("nodes outside the metadata found")
+        self.length = length
+        self.nodes.resize(count)
+        if count:
+            memcpy(self.nodes.data(), data + position, count * sizeof(ipc_node))
+        count = layout.num_buffers
+        position = layout.buffers
+        if position + count * sizeof(int64_t[2]) > end:
+            raise ValueError("buffers outside the metadata found")
+        self.buffers.reserve(count)
+        self.add_buffers(data + position, count, memory, is_compressed)
+        for number in variadic_counts:
+            self.variadic_counts.push_back(number)
+        self.memory.location = memory.location
+        self.memory.owner = share_object(memory.owners)
+
+    cdef int add_buffers(
+        self, const char* pairs, size_t count, BodyMemory memory, bint is_compressed
+    ) except -1:
+        cdef int64_t[2] pair
+        cdef ipc_buffer buffer
+        cdef ipc_buffer found
+        cdef size_t i
+        found.address = NULL
+        found.size = 0
+        if memory.is_packed and memory.buffers.size() == 1:
+            found = memory.buffers[0]
+        elif not memory.is_packed and memory.buffers.size() != count:
+            raise ValueError(
+                f"{memory.buffers.size()} buffers found, {count} expected, as the metadata says, "
+                "or one with the whole body"
+            )
+        for i in range(count):
+            memcpy(pair, pairs + i * sizeof(pair), sizeof(pair))
+            if not memory.is_packed:
+                found = memory.buffers[i]
+                pair[0] = 0
+            if is_compressed:
+                pair[1] = found.size
+            if pair[0] < 0 or pair[1] < 0 or pair[1] > found.size - pair[0]:
+                raise ValueError(
+                    f"buffer {i}: bytes {pair[0]:,} to {pair[0] + pair[1]:,} of {found.size:,} "
+                    "found, none outside expected"
+                )
+            buffer.size = pair[1]
+            buffer.address = NULL
+            if pair[1] > 0:
+                buffer.address = <const char*>found.address + pair[0]
+            self.buffers.push_back(buffer)
+        return 0
+
+    cdef ipc_batch view(self) noexcept:
+        cdef ipc_batch batch
+        batch.length = self.length
+        batch.nodes = node_span(self.nodes.data(), self.nodes.size())
+        batch.buffers = buffer_span(self.buffers.data(), self.buffers.size())
+        batch.variadic_counts = count_span(
+            self.variadic_counts.data(), self.variadic_counts.size()
+        )
+        return batch
+
+
+cdef class BodyDecoder:
+    """Makes arrays of messages: `cudf_arrow_bridge::body_decoder` for Python.
+
+    Parameters
+    ----------
+    schema
+        The capsule of the stream's schema, which is not consumed.
+    """
+
+    cdef unique_ptr[body_decoder] decoder
+
+    def __init__(self, schema):
+        self.decoder.reset(new body_decoder(schema_from_capsule(schema)[0]))
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of record batches."""
+        return Schema.wrap(self.decoder.get().schema())
+
+    @property
+    def num_dictionaries(self) -> int:
+        """How many dictionaries the schema has, those within the values of others included."""
+        return self.decoder.get().num_dictionaries()
+
+    def dictionary_schema(self, size_t index) -> Schema:
+        """Return the field of a dictionary's values."""
+        return Schema.wrap(self.decoder.get().dictionary_schema(index))
+
+    def end_of_dictionary(self, size_t index) -> int:
+        """Return the index after the dictionaries within the values of one."""
+        return self.decoder.get().end_of_dictionary(index)
+
+    def batch(
+        self, BatchParts parts not None, list dictionaries not None, str checks not None, stream
+    ) -> ExportedArray:
+        """Make a record batch.
+
+        Parameters
+        ----------
+        parts
+            What came of it.
+        dictionaries
+            The values of each dictionary as an `ExportedArray`, or None.
+        checks
+            ``"sizes"``, ``"minimal"`` or ``"full"``.
+        stream
+            The `Stream` after whose work the buffers are there.
+        """
+        return self.decode(-1, parts, dictionaries, checks, stream)
+
+    def dictionary(
+        self,
+        Py_ssize_t index,
+        BatchParts parts not None,
+        list dictionaries not None,
+        str checks not None,
+        stream,
+    ) -> ExportedArray:
+        """Make the values of the dictionary of an index; see `batch`."""
+        return self.decode(index, parts, dictionaries, checks, stream)
+
+    cdef ExportedArray decode(
+        self, Py_ssize_t index, BatchParts parts, list dictionaries, str checks, object stream
+    ):
+        cdef vector[core.device_array] values
+        cdef core.device_array nothing
+        cdef core.device_array array
+        cdef ipc_batch batch = parts.view()
+        cdef body_checks c_checks = <body_checks><int>CHECKS[checks]
+        cdef stream_ref c_stream = stream_of(stream)
+        for known in dictionaries:
+            values.push_back(nothing if known is None else (<ExportedArray?>known).array)
+        cdef array_span c_values = array_span(values.data(), values.size())
+        with nogil:
+            if index < 0:
+                array = self.decoder.get().batch(batch, c_values, parts.memory, c_checks, c_stream)
+            else:
+                array = self.decoder.get().dictionary(
+                    index, batch, c_values, parts.memory, c_checks, c_stream
+                )
+        return ExportedArray.wrap(move(array), stream)

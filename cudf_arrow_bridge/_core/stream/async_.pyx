@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow's asynchronous device streams: what event loops take from them, and give to them."""
+
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libcpp cimport bool
+from libcpp.functional cimport function
+from libcpp.memory cimport make_shared, shared_ptr, static_pointer_cast
+from libcpp.string cimport string
+from libcpp.utility cimport move
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.capsules cimport (
+    device_array_from_capsule,
+    device_array_to_capsule,
+    device_stream_from_capsule,
+    schema_from_capsule,
+    stream_from_capsule,
+    stream_state_of,
+)
+from cudf_arrow_bridge._core.fences cimport FenceSet
+from cudf_arrow_bridge._core.interpreter cimport drop_share
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    array_stream_reader,
+    async_stream_reader,
+    async_stream_writer,
+    fence_set,
+    unique_device_array,
+    unique_schema,
+)
+from cudf_arrow_bridge._core.schema cimport Schema
+from cudf_arrow_bridge._core.stream.stream_import import exception_of
+
+ctypedef const void const_void
+
+
+cdef extern from "async_alarm.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass async_alarm:
+        async_alarm(fence_set) except +
+        uint64_t arm() except +
+        void ring() noexcept
+    function[void()] ring_of(shared_ptr[async_alarm]) except +
+
+    cdef cppclass async_step:
+        unique_device_array array
+        int code
+        string message
+        string metadata
+    async_step step_of(async_stream_reader&) except +
+
+
+cdef class AsyncReader:
+    """The consumer of one producer; see `async_stream_reader`. For one event loop.
+
+    Parameters
+    ----------
+    prefetch
+        How many arrays may be requested or waiting.
+    fences
+        Those of the loop.
+    """
+
+    cdef shared_ptr[async_stream_reader] reader
+    cdef shared_ptr[async_alarm] alarm
+
+    def __init__(self, int64_t prefetch, FenceSet fences not None):
+        self.alarm = make_shared[async_alarm](fences.fences)
+        self.reader = make_shared[async_stream_reader](prefetch, ring_of(self.alarm))
+
+    def take_handler(self) -> int:
+        """Return the address of the handler, for one producer."""
+        return <uintptr_t>self.reader.get().take_handler()
+
+    def abandon(self) -> None:
+        """Release a handler that no producer got."""
+        with nogil:
+            self.reader.get().abandon()
+
+    def arm(self) -> int:
+        """Return a fence that ends when `next` has something; 0 if it has now."""
+        cdef uint64_t fence
+        if self.reader.get().is_ready():
+            return 0
+        fence = self.alarm.get().arm()
+        if self.reader.get().is_ready():
+            self.alarm.get().ring()
+        return fence
+
+    def schema(self) -> Schema:
+        """Return the schema of all arrays, of which `next` has given one."""
+        return Schema.wrap(core.copy_schema(self.reader.get().schema()))
+
+    def next(self):
+        """Take the next array into a capsule; None at the end, and where there is none yet.
+
+        Raises
+        ------
+        Exception
+            The producer's; its `metadata` is the producer's, as Arrow encodes it.
+        """
+        cdef async_step step
+        with nogil:
+            step = step_of(self.reader.get()[0])
+        if step.code == 0:
+            return None if step.array.is_released() else device_array_to_capsule(step.array)
+        error = exception_of(step.code, (<bytes>step.message).decode(errors="replace"))
+        error.metadata = <bytes>step.metadata
+        raise error
+
+    def cancel(self) -> None:
+        """Cancel the producer, once."""
+        with nogil:
+            self.reader.get().cancel()
+
+    def __dealloc__(self):
+        cdef shared_ptr[const void] owner
+        owner = static_pointer_cast[const_void, async_stream_reader](self.reader)
+        self.reader.reset()
+        drop_share(owner)
+
+
+cdef class AsyncWriter:
+    """The producer for one consumer; see `async_stream_writer`. For one event loop.
+
+    Parameters
+    ----------
+    handler
+        The address of the consumer's handler, which will be released.
+    fences
+        Those of the loop.
+    """
+
+    cdef shared_ptr[async_stream_writer] writer
+    cdef shared_ptr[async_alarm] alarm
+
+    def __init__(self, uintptr_t handler, FenceSet fences not None):
+        self.alarm = make_shared[async_alarm](fences.fences)
+        self.writer = make_shared[async_stream_writer](
+            <core.ArrowAsyncDeviceStreamHandler*>handler, ring_of(self.alarm)
+        )
+
+    def arm(self) -> int:
+        """Return a fence that ends when the consumer asks for more, or cancels."""
+        return self.alarm.get().arm()
+
+    def ring(self) -> None:
+        """End the fence of `arm`."""
+        self.alarm.get().ring()
+
+    @property
+    def num_wanted(self) -> int:
+        return self.writer.get().num_wanted()
+
+    @property
+    def is_over(self) -> bool:
+        return self.writer.get().is_over()
+
+    def open(self, schema, int device_type) -> bool:
+        """Tell the schema in a capsule, which is not consumed; False if the consumer refuses."""
+        cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+        cdef unique_schema copied
+        cdef bool is_taken
+        with nogil:
+            copied = move(core.copy_schema(c_schema[0]).to_arrow())
+            is_taken = self.writer.get().open(move(copied), device_type, string())
+        return is_taken
+
+    def write(self, array) -> bool:
+        """Hand over the array in a capsule, which is consumed; False if the consumer refuses."""
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef bool is_taken
+        with nogil:
+            is_taken = self.writer.get().write(unique_device_array(c_array), string())
+        return is_taken
+
+    def finish(self) -> None:
+        """Tell the end, and release the handler."""
+        with nogil:
+            self.writer.get().finish()
+
+    def fail(self, int code, bytes message not None) -> None:
+        """Tell of an error, and release the handler."""
+        cdef string c_message = message
+        with nogil:
+            self.writer.get().fail(code, c_message, string())
+
+    def __dealloc__(self):
+        cdef shared_ptr[const void] owner
+        owner = static_pointer_cast[const_void, async_stream_writer](self.writer)
+        self.writer.reset()
+        drop_share(owner)
+
+
+def drive_capsule(capsule, uintptr_t handler):
+    """Have threads of the library hand the arrays of the stream in a capsule to a handler.
+
+    Parameters
+    ----------
+    capsule
+        An ``arrow_device_array_stream`` or ``arrow_array_stream`` PyCapsule, which is consumed.
+    handler
+        The address of the consumer's handler, which will be released.
+
+    Returns
+    -------
+    StreamState or None
+        That of a stream of this package.
+    """
+    cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
+    cdef array_stream_reader reader
+    if device_stream != NULL:
+        reader = array_stream_reader(device_stream)
+    else:
+        reader = array_stream_reader(stream_from_capsule(capsule))
+    with nogil:
+        core.to_arrow_async(move(reader), <core.ArrowAsyncDeviceStreamHandler*>handler)
+    return stream_state_of(capsule)

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/async.hpp>
+#include <cudf_arrow_bridge/fences.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace cudf_arrow_bridge {
+
+/// Ends the fence that an event loop waits for, if it waits. For any number of threads, which need
+/// no GIL.
+class async_alarm {
+ public:
+  explicit async_alarm(fence_set fences) : fences_{std::move(fences)} {}
+
+  /// @return The fence that the next `ring` ends
+  fence_id arm()
+  {
+    auto const fence = fences_.add();
+    fences_.complete(armed_.exchange(fence));
+    return fence;
+  }
+
+  void ring() noexcept
+  {
+    if (auto const fence = armed_.exchange(0); fence != 0) { fences_.complete(fence); }
+  }
+
+ private:
+  fence_set fences_;
+  std::atomic<fence_id> armed_{0};
+};
+
+inline std::function<void()> ring_of(std::shared_ptr<async_alarm> alarm)
+{
+  return [alarm = std::move(alarm)] { alarm->ring(); };
+}
+
+/// What `async_stream_reader::next` did.
+struct async_step {
+  unique_device_array array;  ///< released: the end, or nothing yet
+  int code{0};                ///< of the producer's error; 0: none
+  std::string message;
+  std::string metadata;
+};
+
+inline async_step step_of(async_stream_reader& reader)
+{
+  auto step = async_step{};
+  try {
+    if (auto batch = reader.next()) { step.array = std::move(batch->array); }
+  } catch (async_stream_error const& error) {
+    step.code     = error.code();
+    step.message  = error.what();
+    step.metadata = error.metadata();
+  }
+  return step;
+}
+
+}  // namespace cudf_arrow_bridge
