@@ -23,7 +23,8 @@ setup(
     setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
     install_requires=[*rapids("cudf"), "flatbuffers>=24.3", "pyarrow>=19", "rich>=13"],
     # Those that are given here replace the section of setup.cfg, which has all others.
-    extras_require=EXTRAS | {"ucx": [f"ucxx-cu{CUDA}==0.52.*"]},
+    extras_require=EXTRAS
+    | {"ucx": [f"{name}-cu{CUDA}==0.52.*" for name in ("ucxx", "distributed-ucxx")]},
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
         f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",

@@ -26,6 +26,7 @@ from cudf_arrow_bridge.installed_protocol import (  # noqa: E402
     install_protocol,
     uninstall_protocol,
 )
+from cudf_arrow_bridge.pickling import teach_pickling  # noqa: E402
 from cudf_arrow_bridge.tensors import (  # noqa: E402
     from_cuda_array_interface,
     from_dlpack,
@@ -34,7 +35,7 @@ from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream  
 from cudf_arrow_bridge.to_arrow_async import to_arrow_device_async  # noqa: E402
 
 if TYPE_CHECKING:
-    from cudf_arrow_bridge import ipc
+    from cudf_arrow_bridge import dask, ipc, ray
 
 __version__ = _build_info.VERSION
 
@@ -48,6 +49,7 @@ __all__ = [
     "FenceResult",
     "Fences",
     "__version__",
+    "dask",
     "from_arrow_device",
     "from_arrow_device_async",
     "from_arrow_device_stream",
@@ -56,6 +58,7 @@ __all__ = [
     "has_gpu",
     "install_protocol",
     "ipc",
+    "ray",
     "to_arrow_device",
     "to_arrow_device_async",
     "to_arrow_device_stream",
@@ -63,14 +66,18 @@ __all__ = [
 ]
 
 register_when_imported()
+teach_pickling()
+
+
+#: Modules that take time to import, or other packages, which not everybody needs.
+_LAZY = ("dask", "ipc", "ray")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ipc":
-        # It takes time to import, which those without messages do not need.
-        return import_module("cudf_arrow_bridge.ipc")
+    if name in _LAZY:
+        return import_module(f"cudf_arrow_bridge.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "ipc"])
+    return sorted({*globals(), *_LAZY})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from .protocols import Stream
 
@@ -19,6 +19,7 @@ class ExportedArray:
     def array_capsule(self) -> object: ...
     def is_ready(self) -> bool: ...
     def to_host(self, stream: Stream) -> ExportedArray: ...
+    def copy(self, stream: Stream, mr: Any = None) -> ExportedArray: ...
     def release(self) -> None: ...
     def buffers(self) -> list[tuple[str, int, int, str]]: ...
 
@@ -26,7 +27,7 @@ class DescribedArray:
     _exporter: Any
     _array: ExportedArray
     _arrow_schema: Any
-    _kind: str
+    _kind: Literal["table", "column"]
     _labels: tuple[Any, ...]
     _first_row: int | None
     def __init__(

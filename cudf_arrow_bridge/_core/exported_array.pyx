@@ -2,9 +2,11 @@
 """Arrays that were exported: `cudf_arrow_bridge::device_array` for Python, and as capsules."""
 
 from libc.stdint cimport uintptr_t
+from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport (
@@ -14,11 +16,13 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_to_capsule,
 )
 from cudf_arrow_bridge._core.copies cimport text_of
+from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_schema,
     unique_device_array,
     unique_schema,
 )
+from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
 from cudf_arrow_bridge._core.ordering cimport stream_of
 from cudf_arrow_bridge._core.schema cimport Schema, as_capsule
 
@@ -77,6 +81,18 @@ cdef class ExportedArray:
         with nogil:
             array = handle.to_host(c_stream)
         return ExportedArray.wrap(array, None)
+
+    def copy(self, stream, mr=None):
+        """Copy the array and its children to memory of their own, where they are."""
+        cdef stream_ref c_stream = stream_of(stream)
+        cdef core.device_array handle = self.array
+        cdef core.device_array array
+        cdef object resource = resolve_resource(mr)
+        cdef device_async_resource_ref c_resource = resource_of(resource)
+        cdef shared_ptr[const void] owner = share_object((resource, stream))
+        with nogil:
+            array = handle.copy(move(owner), c_stream, c_resource)
+        return ExportedArray.wrap(array, stream)
 
     def release(self) -> None:
         """Drop this handle's share of the array."""

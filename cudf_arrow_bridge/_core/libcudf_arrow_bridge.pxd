@@ -50,6 +50,7 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
 
     const int64_t ARROW_FLAG_NULLABLE
     const int32_t ARROW_DEVICE_CPU
+    const int32_t ARROW_DEVICE_CUDA
 
 
 cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" nogil:
@@ -225,6 +226,9 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         device_array() noexcept
         unique_device_array to_arrow() except +libcudf_exception_handler
         device_array to_host(stream_ref) except +libcudf_exception_handler
+        device_array copy(
+            shared_ptr[const void], stream_ref, device_async_resource_ref
+        ) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
         bool is_ready() except +libcudf_exception_handler
         fence_id add_fence(fence_set&) except +libcudf_exception_handler
@@ -469,6 +473,7 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         memory_location location
         shared_ptr[const void] owner
         int64_t packed_size() noexcept
+        void wait(stream_ref) except +libcudf_exception_handler
 
     ipc_body describe_body(
         const device_array&, bool, stream_ref, device_async_resource_ref

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, SupportsIndex
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from .tensor_protocols import TensorProtocols
 if TYPE_CHECKING:
     from .._core.exported_array import ExportedArray
     from .._core.tensor import Tensor
+    from .options import Kind
 
 __all__ = ["DeviceArray", "Exporter"]
 
@@ -33,8 +34,8 @@ class Exporter(Protocol):
     def __call__(self, requested_schema: object) -> DeviceArray:
         """Export with the schema in a capsule, as far as it can be met."""
 
-    def of_child(self, array: ExportedArray, schema: Any) -> Exporter | None:
-        """Return the exporter of one of the array's children, None if it cannot be exported."""
+    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> Exporter | None:
+        """Return the exporter of a child or copy of the array, None if there can be none."""
 
 
 class DeviceArray(TableFace, TensorProtocols):
@@ -69,6 +70,8 @@ class DeviceArray(TableFace, TensorProtocols):
     """
 
     _exporter: Exporter | None
+    #: Set by the layer that knows what travels between processes, and stands above this one.
+    _reduce: ClassVar[Callable[[DeviceArray, SupportsIndex], tuple[Any, ...]]]
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
@@ -121,9 +124,10 @@ class DeviceArray(TableFace, TensorProtocols):
         arrow_type = as_field(self._arrow_schema).type
         if isinstance(arrow_type, pa.BaseExtensionType):
             arrow_type = arrow_type.storage_type
-        of_child = self._exporter.of_child if self._exporter is not None else lambda *_: None
         return [
-            DeviceArray(child, field, "column", exporter=of_child(child, field))
+            DeviceArray(
+                child, field, "column", exporter=self._exporter_over(child, field, "column")
+            )
             for child, field in (
                 (child, arrow_type.field(i)) for i, child in enumerate(self._array.children)
             )
@@ -272,14 +276,16 @@ class DeviceArray(TableFace, TensorProtocols):
         return Loan(self, resolve_stream(stream))
 
     def _on_stream(self, stream: Stream) -> DeviceArray:
+        return self._over(self._array.on_stream(stream), self._exporter)
+
+    def _over(self, array: ExportedArray, exporter: Exporter | None) -> DeviceArray:
+        """Return another array of the same rows."""
         return DeviceArray(
-            self._array.on_stream(stream),
-            self._arrow_schema,
-            self._kind,
-            self._labels,
-            self._first_row,
-            self._exporter,
+            array, self._arrow_schema, self._kind, self._labels, self._first_row, exporter
         )
+
+    def _exporter_over(self, array: ExportedArray, schema: Any, kind: Kind) -> Exporter | None:
+        return None if self._exporter is None else self._exporter.over(array, schema, kind)
 
     def to_host(self, *, stream: Any = None) -> DeviceArray:
         """Bring the array to host memory.
@@ -301,9 +307,7 @@ class DeviceArray(TableFace, TensorProtocols):
         """
         array = self._array.to_host(resolve_stream(stream))
         exporter = None if self._exporter is None else _HostExporter(self._exporter, stream)
-        return DeviceArray(
-            array, self._arrow_schema, self._kind, self._labels, self._first_row, exporter
-        )
+        return self._over(array, exporter)
 
     def release(self) -> None:
         """Drop this object's share of the buffers; consumers keep theirs. May be repeated."""
@@ -314,6 +318,36 @@ class DeviceArray(TableFace, TensorProtocols):
     def is_released(self) -> bool:
         """Whether `release` was called."""
         return self._array.is_released
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        """Take the array apart for `pickle`; see docs/processes.md.
+
+        With protocol 5 and a ``buffer_callback``, buffers in host memory are handed out where they
+        are, read-only, and none is copied on either side. Within the pickle, or with protocols
+        before, they are copied. Device memory goes by way of the host, and back to a device where
+        the reader has one. Slices take along what they refer to, not the whole.
+
+        Raises
+        ------
+        ValueError
+            After `release`.
+        """
+        return DeviceArray._reduce(self, protocol)
+
+    def __copy__(self) -> DeviceArray:
+        """Return another array over the same buffers, which is released on its own."""
+        return self._over(self._array.share(), self._exporter)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DeviceArray:
+        """Copy the buffers as well, on the device if they are there; rows that it has not are not.
+
+        Raises
+        ------
+        ValueError
+            After `release`.
+        """
+        array = self._array.copy(resolve_stream(None))
+        return self._over(array, self._exporter_over(array, self._arrow_schema, self._kind))
 
     def __len__(self) -> int:
         return self._array.length
@@ -335,6 +369,6 @@ class _HostExporter:
     def __call__(self, requested_schema: object) -> DeviceArray:
         return self.exporter(requested_schema).to_host(stream=self.stream)
 
-    def of_child(self, array: ExportedArray, schema: Any) -> None:
+    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> None:
         # Exporting a child again imports it first, which would upload it where there is a GPU.
         return None

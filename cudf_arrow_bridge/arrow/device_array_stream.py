@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .._core.capsules import check_keywords
 from .._core.schema import Schema, as_capsule, marks_table
-from .._core.stream_export import ExportedStream, StreamState
+from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType, has_gpu
 from . import display
 from .device_array import DeviceArray, Exporter

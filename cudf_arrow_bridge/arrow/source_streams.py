@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .._core.import_ import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
-from .._core.stream_import import StreamReader
+from .._core.stream.stream_import import StreamReader
 from .options import Kind, check_kind
 from .refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array

@@ -13,7 +13,7 @@ from .._core.capsules import check_keywords
 from .._core.export import single_batch
 from .._core.exported_array import DescribedArray
 from .._core.schema import Schema
-from .._core.stream_export import ExportedStream, StreamState
+from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
-from .._core.async_ import AsyncReader
 from .._core.schema import Schema, check_same
-from .._core.stream_export import StreamState
+from .._core.stream.async_ import AsyncReader
+from .._core.stream.stream_export import StreamState
 from ..arrow.sources import SourceArray, open_array
 from ..cuda.event_loops import fences_of_running_loop
 

@@ -8,8 +8,8 @@ import errno
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import cast
 
-from .._core.async_ import AsyncWriter
-from .._core.stream_export import code_of, describe
+from .._core.stream.async_ import AsyncWriter
+from .._core.stream.stream_export import code_of, describe
 from ..arrow.device_array import DeviceArray
 from ..cuda.event_loops import fences_of_running_loop
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .._core.async_ import drive_capsule
+from .._core.stream.async_ import drive_capsule
 from ..arrow.source_streams import has_stream_protocol
 from ..arrow.sources import STREAM_PROTOCOLS, has_array_protocol
 from .arrays import Arrays, HandedArrays

@@ -66,9 +66,9 @@ class ObjectExporter(InputExporter):
         """Export with the schema in a capsule; see `Exporter`."""
         return self.export(requested_schema, DeviceArray)
 
-    def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
-        """Return the exporter of a child; see `Exporter`."""
-        return ArrayExporter(self.arguments, array, schema, "column")
+    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> ArrayExporter:
+        """Return the exporter of a child or copy; see `Exporter`."""
+        return ArrayExporter(self.arguments, array, schema, kind)
 
 
 @dataclass(slots=True)
@@ -96,6 +96,6 @@ class ArrayExporter:
         export_input = export_input_of_source(open_array(self), self.arguments, self.kind)
         return ObjectExporter(export_input, self.arguments)(requested_schema)
 
-    def of_child(self, array: ExportedArray, schema: Any) -> ArrayExporter:
-        """Return the exporter of a child; see `Exporter`."""
-        return ArrayExporter(self.arguments, array, schema, "column")
+    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> ArrayExporter:
+        """Return the exporter of a child or copy; see `Exporter`."""
+        return ArrayExporter(self.arguments, array, schema, kind)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from .._core.export import BatchSource, ExportArguments, export_slices, single_batch
 from .._core.schema import Schema
-from .._core.stream_export import ExportedStream, StreamState
+from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.sources import first_row_of
 from .exporter import passes_on
 from .inputs import describe, export_input_of

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from .._core.ipc import ALIGNMENT, BodyBuffer, IpcBody
+from .._core.ipc.body import ALIGNMENT, BodyBuffer, IpcBody
 from .metadata.batch_templates import batch_template
 from .metadata.headers import Header
 

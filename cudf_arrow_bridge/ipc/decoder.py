@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .._core.body_decoder import BatchParts, BodyDecoder, BodyMemory
 from .._core.export import ExportArguments
+from .._core.ipc.body_decoder import BatchParts, BodyDecoder, BodyMemory
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import check_option
 from ..export.exporter import ArrayExporter

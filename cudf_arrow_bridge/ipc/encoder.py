@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from .._core.ipc import IpcBody, describe_body
+from .._core.ipc.body import IpcBody, describe_body
 from .._core.schema import Schema, marks_table
 from ..arrow.bounded_cache import BoundedCache
 from ..arrow.device_array_stream import DeviceArrayStream

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.ipc import ALIGNMENT, BodyBuffer
+from .._core.ipc.body import ALIGNMENT, BodyBuffer
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .encoder import MessageEncoder, arrays_of

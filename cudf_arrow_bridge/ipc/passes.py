@@ -8,7 +8,7 @@ from functools import partial
 
 from .._core.export import ExportArguments
 from .._core.schema import Schema
-from .._core.stream_export import ExportedStream, StreamState
+from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter

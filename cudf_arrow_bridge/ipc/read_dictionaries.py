@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.body_decoder import BatchParts, BodyDecoder
+from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from ..arrow.device_array import DeviceArray
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device, to_arrow_device_stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.ipc import IpcBody
+from .._core.ipc.body import IpcBody
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .compression import Compression, check_compression, compress, compressed_metadata

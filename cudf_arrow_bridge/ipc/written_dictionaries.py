@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from .._core.body_decoder import BodyDecoder
-from .._core.ipc import IpcBody, describe_body
+from .._core.ipc.body import IpcBody, describe_body
+from .._core.ipc.body_decoder import BodyDecoder
 from ..arrow.device_array import DeviceArray
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device

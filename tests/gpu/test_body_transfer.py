@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from cudf_arrow_bridge._core.body_transfer import BodyUpload
+from cudf_arrow_bridge._core.ipc.body_transfer import BodyUpload
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing.device import GPU, side_stream

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.body_transfer import (
+from cudf_arrow_bridge._core.ipc.body_transfer import (
     BodyDownload,
     BodyUpload,
     host_body,

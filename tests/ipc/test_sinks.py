@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge._core.body_transfer import host_body
+from cudf_arrow_bridge._core.ipc.body_transfer import host_body
 from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM, Block
 from cudf_arrow_bridge.ipc.transport.sinks import JOINED, SMALL, open_sink
 from testing.ipc.bytes import (

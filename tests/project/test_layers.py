@@ -21,6 +21,8 @@ LAYERS = (
     ("accessors",),
     ("from_arrow_async", "to_arrow_async"),
     ("async_",),
+    ("pickling", "dask", "ray"),
+    ("processes",),
     ("ipc",),
     ("from_arrow", "tensors", "to_arrow"),
     ("export", "import_"),

@@ -125,6 +125,23 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   [[nodiscard]] device_array to_host(cuda::stream_ref stream) const;
 
   /**
+   * @brief A copy with memory of its own where this one is: on the host, or on the same device.
+   *
+   * Only the rows that it has are copied, with the elements and dictionary values that they could
+   * refer to. On a device copies are enqueued, but where there are strings this waits once, to read
+   * the last offsets, which say how many bytes to copy.
+   *
+   * @throws rmm::cuda_error if CUDA refuses it
+   *
+   * @param owner What the copy keeps, such as the owner of `mr`; may be null
+   * @param stream Stream for the copies; it is made to wait for the array's event first
+   * @param mr Resource for them; device memory of any kind becomes what this gives out
+   */
+  [[nodiscard]] device_array copy(std::shared_ptr<void const> owner,
+                                  cuda::stream_ref stream,
+                                  rmm::device_async_resource_ref mr) const;
+
+  /**
    * @brief Makes work enqueued on `stream` from now on wait for the data.
    *
    * @throws rmm::cuda_error if CUDA rejects the stream

@@ -60,6 +60,15 @@ struct ipc_body {
 
   /// @return Bytes of the body with each buffer padded to `ipc_alignment`
   [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::int64_t packed_size() const noexcept;
+
+  /**
+   * @brief Waits until the buffers are there, for readers that know nothing of streams.
+   *
+   * @throws rmm::cuda_error if work on the stream has failed
+   *
+   * @param stream The stream of `describe_body`
+   */
+  CUDF_ARROW_BRIDGE_EXPORT void wait(cuda::stream_ref stream) const;
 };
 
 /**

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/tree_copy.hpp"
 
+#include "arrays/foreign_array.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/allocation.hpp"
 #include "validate/validate.hpp"
 
+#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -226,6 +228,26 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
     throw;
   }
   return tree;
+}
+
+std::shared_ptr<array_tree> copy_beside(std::shared_ptr<array_tree const> const& source,
+                                        std::size_t node,
+                                        std::shared_ptr<void const> owner,
+                                        execution const& exec)
+{
+  auto target = memory_location{};
+  if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
+  // Copies may still be reading the source when this returns.
+  auto structs     = array_tree::to_arrow(source, node);
+  auto const share = foreign_share{new foreign_array{structs.get(), exec.host}, exec.stream};
+  auto copy        = copy_tree(*source, node, target, exec.stream, exec.mr);
+  copy->owner      = std::move(owner);
+  if (exec.host) { return copy; }
+  for (auto const& buffer : copy->conversions) {
+    if (buffer.size() > 0) { copy->location = locate(buffer.data()); }
+  }
+  copy->record_ready(exec.stream);
+  return copy;
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays/array_tree.hpp"
+#include "compute/buffers.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 
@@ -9,6 +10,7 @@
 
 #include <cuda/stream>
 
+#include <cstddef>
 #include <memory>
 
 namespace cudf_arrow_bridge::detail {
@@ -34,5 +36,23 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
                                       memory_location const& target,
                                       cuda::stream_ref stream,
                                       rmm::device_async_resource_ref mr);
+
+/**
+ * @brief Copies a tree within host memory, or within a device's, as an array of its own.
+ *
+ * The copy is ready after the work that is enqueued on the stream then; the source is kept until
+ * copies from it are done.
+ *
+ * @throws std::invalid_argument as `copy_tree`
+ *
+ * @param source Tree to copy, ready on the stream
+ * @param node Node of it that becomes the root
+ * @param owner What the copy keeps, such as the owner of its memory resource
+ * @param exec Where to work: on the host, or on the current device, which has the source
+ */
+std::shared_ptr<array_tree> copy_beside(std::shared_ptr<array_tree const> const& source,
+                                        std::size_t node,
+                                        std::shared_ptr<void const> owner,
+                                        execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail

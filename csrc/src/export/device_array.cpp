@@ -3,6 +3,7 @@
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
+#include "cuda/location/allocation.hpp"
 #include "cuda/location/device_guard.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -74,6 +76,21 @@ device_array device_array::to_host(cuda::stream_ref stream) const
   make_wait(stream);
   return detail::array_tree::handle(
     detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource()));
+}
+
+device_array device_array::copy(std::shared_ptr<void const> owner,
+                                cuda::stream_ref stream,
+                                rmm::device_async_resource_ref mr) const
+{
+  detail::nvtx_range const range{__func__};
+  auto const place = location();
+  auto const host  = place.device_type == ARROW_DEVICE_CPU;
+  auto const guard = detail::guard_device(place);
+  auto const to    = host ? detail::resource_of_host(mr) : detail::resource_on_device(place, mr);
+  if (host) { wait(); }
+  make_wait(stream);
+  return detail::array_tree::handle(
+    detail::copy_beside(tree_, node_, std::move(owner), {host, stream, to}));
 }
 
 void device_array::make_wait(cuda::stream_ref stream) const

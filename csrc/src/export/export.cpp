@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/foreign_array.hpp"
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "cuda/location/allocation.hpp"
@@ -62,26 +61,6 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
-/// Copies all that was exported. The copy keeps `owner`, and not the source.
-std::shared_ptr<array_tree> copy_of(std::shared_ptr<array_tree const> const& source,
-                                    std::shared_ptr<void const> owner,
-                                    execution const& exec)
-{
-  auto target = memory_location{};
-  if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
-  // Copies may still be reading the source when this returns.
-  auto structs     = array_tree::to_arrow(source, 0);
-  auto const share = foreign_share{new foreign_array{structs.get(), exec.host}, exec.stream};
-  auto copy        = copy_tree(*source, 0, target, exec.stream, exec.mr);
-  copy->owner      = std::move(owner);
-  if (exec.host) { return copy; }
-  for (auto const& buffer : copy->conversions) {
-    if (buffer.size() > 0) { copy->location = locate(buffer.data()); }
-  }
-  copy->record_ready(exec.stream);
-  return copy;
-}
-
 device_array build_tree(export_input const& input,
                         std::shared_ptr<void const> owner,
                         export_options const& options,
@@ -108,7 +87,9 @@ device_array build_tree(export_input const& input,
     tree->location = location_of_all(*tree);
   }
   if (!host) { tree->record_ready(stream); }
-  if (options.copy == copy_policy::always) { tree = copy_of(tree, options.copy_owner, exec); }
+  if (options.copy == copy_policy::always) {
+    tree = copy_beside(tree, 0, options.copy_owner, exec);
+  }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;
   }

@@ -6,11 +6,13 @@
 #include "compute/buffers.hpp"
 #include "cuda/location/allocation.hpp"
 #include "cuda/location/device_guard.hpp"
+#include "cuda/ordering/events.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
 
+#include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
 
 #include <cstddef>
@@ -287,6 +289,13 @@ ipc_body describe_body(device_array const& array,
   if (!host && !memory->made.empty()) { detail::keep_until_done(tree, node, stream); }
   body.owner = std::move(memory);
   return body;
+}
+
+void ipc_body::wait(cuda::stream_ref stream) const
+{
+  if (location.device_type == ARROW_DEVICE_CPU) { return; }
+  auto const guard = detail::guard_device(location);
+  RMM_CUDA_TRY(detail::synchronize(stream));
 }
 
 }  // namespace cudf_arrow_bridge

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..._core.body_transfer import BodyDownload, host_body, write_body
-from ..._core.ipc import BodyBuffer, IpcBody
+from ..._core.ipc.body import BodyBuffer, IpcBody
+from ..._core.ipc.body_transfer import BodyDownload, host_body, write_body
 from ...cuda.residency import DeviceType
 from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
 from .framing import Block, frame_metadata

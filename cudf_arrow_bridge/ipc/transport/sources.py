@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..._core.body_transfer import BodyUpload, read_fully
+from ..._core.ipc.body_transfer import BodyUpload, read_fully
 from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
 
 if TYPE_CHECKING:
-    from ..._core.body_transfer import DeviceMemory
+    from ..._core.ipc.body_transfer import DeviceMemory
     from ..._core.protocols import Stream
 
 __all__ = ["Source", "is_read_once", "open_source"]

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as a header and buffers, and back: what every way between processes carries.
+
+The header: `HEAD`, the schema as the metadata of an IPC message, zeros up to a multiple of 8, and
+the numbers of `_core.ipc.packed`. Absent buffers are not sent.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from .._core.export import ExportArguments
+from .._core.ipc.body_decoder import BodyDecoder
+from .._core.ipc.body_transfer import BodyDownload
+from .._core.ipc.packed import bodies_of, buffers_of, numbers_of, read_parts
+from .._core.schema import Schema
+from ..arrow.bounded_cache import BoundedCache
+from ..arrow.device_array import DeviceArray
+from ..arrow.schemas import as_field, as_schema
+from ..cuda.residency import DeviceType, has_gpu
+from ..cuda.streams import resolve_stream
+from ..export.exporter import ArrayExporter
+from ..ipc.adopt import DeviceAdopter
+from ..ipc.metadata.headers import BytesLike, bytes_of
+from ..ipc.metadata.schema_messages import read_schema, schema_message
+from ..ipc.transport.framing import CHUNK_SIZE
+from ..ipc.transport.sources import open_source
+
+if TYPE_CHECKING:
+    from .._core.exported_array import ExportedArray
+    from .._core.ipc.body import IpcBody
+    from ..arrow.options import Kind
+    from ..cuda.streams import Stream
+
+__all__ = ["Packed", "pack", "unpack"]
+
+#: Magic and version, kind, whether buffers are packed bodies, device type, size of the schema,
+#: rows before the array in what it is a batch of.
+HEAD = struct.Struct("<4sBBHqq")
+MAGIC = b"CAB\x01"
+KINDS: tuple[Kind, ...] = ("column", "table")
+
+#: What is checked, see `BodyDecoder.batch`: whose buffers are short, or of other rows, is found.
+CHECKS = "minimal"
+
+#: Memory that goes back to where it was, on a reader that has the like.
+ON_DEVICE = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
+
+
+class Packed(NamedTuple):
+    """An array on its way.
+
+    Attributes
+    ----------
+    header
+        What it is, and what its buffers are.
+    buffers
+        Those with any bytes, where they lie.
+    """
+
+    header: bytes
+    buffers: list[Any]
+
+
+def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
+    """Take an array apart.
+
+    Buffers are not copied but for those of slices that begin in the midst of a byte, or whose
+    offsets do not begin with 0.
+
+    Parameters
+    ----------
+    array
+        The array.
+    to_host
+        Whether memory of a device is copied to the host: each body in one go, through pinned
+        memory. Else its buffers stay, and this waits until they are there.
+
+    Raises
+    ------
+    ValueError
+        If the array was released, or is a record batch with null rows.
+    """
+    kind: Kind = array._kind
+    stream = array._array.stream or resolve_stream(None)
+    bodies = bodies_of(array._array, kind == "table", stream)
+    device_type = array._array.device_type
+    is_packed = to_host and device_type != DeviceType.CPU
+    buffers: list[Any]
+    if is_packed:
+        buffers = [_download(body) for body in bodies if body.packed_size]
+    else:
+        for body in bodies:
+            body.wait()
+        buffers = buffers_of(bodies)
+    first_row = -1 if array._first_row is None else array._first_row
+    schema = _metadata_of(array._arrow_schema, kind)
+    head = HEAD.pack(MAGIC, kind == "table", is_packed, device_type, len(schema), first_row)
+    return Packed(numbers_of(head + schema, bodies), buffers)
+
+
+def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) -> DeviceArray:
+    """Put an array together.
+
+    It is over the buffers that came, which it keeps; those of host memory are copied if they begin
+    at no multiple of 8. Memory of a device that was packed goes to the current device if this
+    process has one, else it stays on the host.
+
+    Parameters
+    ----------
+    header, buffers
+        What `pack` gave: the buffers have the buffer protocol, ``__cuda_array_interface__`` or
+        ``__dlpack__``. Nothing is followed before all sizes have been checked, and the ends of
+        offsets are.
+    labels
+        The labels of the array, which are any objects.
+
+    Raises
+    ------
+    ValueError
+        If header and buffers contradict each other.
+    """
+    header = bytes_of(header)
+    if len(header) < HEAD.size:
+        raise ValueError(f"header: {len(header)} bytes found, at least {HEAD.size} expected")
+    magic, is_table, is_packed, device_type, schema_size, first_row = HEAD.unpack_from(header)
+    if magic != MAGIC:
+        raise ValueError(f"header: it begins with {magic!r}, {MAGIC!r} expected")
+    if is_table > 1 or is_packed > 1 or first_row < -1:
+        raise ValueError(f"header: {is_table}, {is_packed} and {first_row} found, flags expected")
+    end = HEAD.size + schema_size
+    if schema_size < 0 or end > len(header):
+        raise ValueError(f"header: a schema of {schema_size:,} bytes found, fewer expected")
+    decoder, schema = _decoder_of(header[HEAD.size : end], KINDS[is_table])
+    stream = resolve_stream(None)
+    is_on_device = device_type in ON_DEVICE and has_gpu()
+    if is_packed and is_on_device:
+        buffers = [_upload(buffer, stream) for buffer in buffers]
+    batch, *dictionaries = read_parts(
+        header,
+        end,
+        1 + decoder.num_dictionaries,
+        buffers,
+        is_packed,
+        is_on_device,
+        DeviceAdopter(stream),
+    )
+    values: list[ExportedArray | None] = [None] * len(dictionaries)
+    # Those within the values of others have greater indices.
+    for index in reversed(range(len(dictionaries))):
+        values[index] = decoder.dictionary(index, dictionaries[index], values, CHECKS, stream)
+    array = decoder.batch(batch, values, CHECKS, stream)
+    kind = KINDS[is_table]
+    if kind == "column":
+        array = array.children[0]
+    exporter = ArrayExporter(ExportArguments(stream), array, schema, kind)
+    return DeviceArray(array, schema, kind, labels, None if first_row < 0 else first_row, exporter)
+
+
+def _download(body: IpcBody) -> memoryview:
+    """Copy a packed body to host memory."""
+    memory = memoryview(pa.allocate_buffer(body.packed_size))
+    position = 0
+    for piece in BodyDownload(body, CHUNK_SIZE):
+        memory[position : position + len(piece)] = piece
+        position += len(piece)
+        piece.release()
+    return memory.toreadonly()
+
+
+def _upload(buffer: Any, stream: Stream) -> Any:
+    return open_source(buffer).upload(memoryview(buffer).nbytes, stream, None, CHUNK_SIZE)
+
+
+#: Padded metadata of the newest schemas.
+_known: BoundedCache[tuple[Schema, Kind], bytes] = BoundedCache()
+
+
+def _metadata_of(schema: Any, kind: Kind) -> bytes:
+    if not isinstance(schema, Schema):
+        return _padded_metadata(schema, kind)
+    known = _known.find(lambda key: key[1] == kind and key[0].shares(schema))
+    if known is None:
+        known = _padded_metadata(schema, kind)
+        _known.add((schema, kind), known)
+    return known
+
+
+def _padded_metadata(schema: Any, kind: Kind) -> bytes:
+    metadata = schema_message(
+        as_schema(schema) if kind == "table" else pa.schema([as_field(schema)])
+    )
+    return metadata + bytes(-len(metadata) % 8)
+
+
+@lru_cache(maxsize=32)
+def _decoder_of(metadata: bytes, kind: Kind) -> tuple[BodyDecoder, Any]:
+    """Return what makes arrays of a schema, and the schema of them."""
+    stored = read_schema(metadata)
+    if kind == "column" and len(stored.schema) != 1:
+        raise ValueError(f"header: {len(stored.schema)} columns found, 1 expected")
+    decoder = BodyDecoder(stored.schema.__arrow_c_schema__())
+    if kind == "table":
+        return decoder, decoder.schema
+    return decoder, Schema.copy_of(stored.schema.field(0).__arrow_c_schema__())
