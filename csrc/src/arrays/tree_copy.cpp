@@ -39,8 +39,11 @@ class tree_copier {
     auto const start = from.offset + begin;
     auto& node = target_.nodes[to] = from;
     if (from.layout == array_layout::views) {
-      target_.add_view_buffers(node, from.num_view_buffers);
-      std::copy_n(from.view_buffers, from.num_view_buffers, node.view_buffers);
+      // No rows refer to no data.
+      auto const least = static_cast<std::uint32_t>(num_buffers(from.layout));
+      auto const count = size == 0 ? least : from.num_view_buffers;
+      target_.add_view_buffers(node, count);
+      std::copy_n(from.view_buffers, count, node.view_buffers);
     }
     // Runs are copied whole, so their rows stay where they are among them. Of no rows there need be
     // no buffer either, so none is kept before them.
@@ -117,13 +120,17 @@ class tree_copier {
     };
     auto const add_string = [&](std::int64_t width) {
       auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
-      if (count > 0) { sized_.push_back({to, 2, offsets + (first + count) * width, width}); }
+      if (count > 0) {
+        sized_.push_back({to, 2, offsets + (first + count) * width, width});
+      } else {
+        node.buffers[2] = nullptr;
+      }
       add_offsets(width);
     };
     auto const add_views = [&] {
       auto const last   = std::size_t{node.num_view_buffers} - 1;
       auto const* sizes = static_cast<std::byte const*>(node.view_buffers[last]);
-      for (std::size_t slot = 2; slot < last && count > 0; ++slot) {
+      for (std::size_t slot = 2; slot < last; ++slot) {
         sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8});
       }
       add_copy(1, first * view_bytes, count * view_bytes);
