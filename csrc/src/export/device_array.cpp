@@ -85,9 +85,8 @@ device_array device_array::copy(std::shared_ptr<void const> owner,
   detail::nvtx_range const range{__func__};
   auto const place = location();
   auto const host  = place.device_type == ARROW_DEVICE_CPU;
-  auto const guard = detail::guard_device(place);
   auto const to    = host ? detail::resource_of_host(mr) : detail::resource_on_device(place, mr);
-  if (host) { wait(); }
+  auto const guard = detail::guard_device(place);
   make_wait(stream);
   return detail::array_tree::handle(
     detail::copy_beside(tree_, node_, std::move(owner), {host, stream, to}));

@@ -67,14 +67,15 @@ device_array build_tree(export_input const& input,
                         cuda::stream_ref stream,
                         rmm::device_async_resource_ref mr)
 {
-  auto tree        = std::make_shared<array_tree>();
-  tree->owner      = std::move(owner);
-  tree->made       = options.made;
-  tree->location   = location_of(input.columns);
-  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const place = host ? resource_of_host(mr) : resource_on_device(tree->location, mr);
-  auto const guard = guard_device(device_of(tree->location));
-  auto const exec  = execution{host, stream, place};
+  auto tree         = std::make_shared<array_tree>();
+  tree->owner       = std::move(owner);
+  tree->made        = options.made;
+  tree->location    = location_of(input.columns);
+  auto const host   = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const device = device_of(tree->location);
+  auto const place  = host ? resource_of_host(mr) : resource_on_device(device, mr);
+  auto const guard  = guard_device(device);
+  auto const exec   = execution{host, stream, place};
   // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
   if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
   auto builder = array_builder{*tree, options, exec};

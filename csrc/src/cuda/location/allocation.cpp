@@ -63,7 +63,7 @@ rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref m
 rmm::device_async_resource_ref resource_on_device(memory_location const& location,
                                                   rmm::device_async_resource_ref mr)
 {
-  if (location.device_type != ARROW_DEVICE_CUDA) { return mr; }
+  if (location.device_type == ARROW_DEVICE_CPU) { return mr; }
   auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
   if (device == rmm::get_current_cuda_device() ||
       mr != rmm::mr::get_current_device_resource_ref()) {

@@ -5,6 +5,7 @@
 
 #include <cudf_arrow_bridge/export.hpp>
 
+#include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 
 #include <optional>
@@ -203,6 +204,107 @@ TEST_F(ipc_describe, works_on_the_memorys_device)
     auto const seen = read_later(body, stream->get());
     synchronize(stream->get());
     EXPECT_EQ(*seen, expected(type, values, 3));
+  }
+  settle();
+  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
+  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
+}
+
+TEST_F(ipc_describe, is_there_once_it_was_waited_for)
+{
+  for (auto const& type : described_shapes()) {
+    auto const values = samples(type, num_rows, 30);
+    for (auto const begin : {0, 5}) {
+      auto const bytes = expected(type, values, begin);
+      for (auto seed = 0U; seed < many_seeds / 2; ++seed) {
+        sim::reset(seed);
+        auto const made  = lasting_stream{};
+        auto const used  = lasting_stream{};
+        auto const array = export_slice(type, values, begin, made.get());
+        auto const body  = describe(array, used.get());
+        body.wait(cuda::stream_ref{used.get()});
+        ASSERT_EQ(contents_of(body), bytes) << type.name << " from " << begin << ", seed " << seed;
+      }
+    }
+  }
+}
+
+TEST_F(ipc_describe, waits_for_no_other_stream)
+{
+  auto const values = samples(flat("int32"), num_rows, 30);
+  auto const other  = lasting_stream{};
+  auto const stream = lasting_stream{};
+  auto const slow   = sim::slow_stream{other.get()};
+  sim::enqueue(other.get(), [] {});
+  auto const body  = describe(export_slice(flat("int32"), values, 3, stream.get()), stream.get());
+  auto const waits = sim::host_syncs_here();
+  body.wait(cuda::stream_ref{stream.get()});
+  EXPECT_EQ(sim::host_syncs_here(), waits + 1);
+  EXPECT_EQ(contents_of(body), expected(flat("int32"), values, 3));
+}
+
+TEST_F(ipc_describe, waits_on_the_memorys_device)
+{
+  auto const values = samples(flat("int32"), num_rows, 30);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = stream_on(1);
+    auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+    auto const array  = export_slice(flat("int32"), values, 3, stream->get(), far_pool_);
+    guard.reset();
+    // The default stream of the body's device, not that of the current one.
+    auto const body = describe_body(array, false, test::stream(), far_pool_);
+    body.wait(test::stream());
+    EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+    ASSERT_EQ(contents_of(body), expected(flat("int32"), values, 3)) << "seed " << seed;
+  }
+}
+
+TEST_F(ipc_describe, waits_for_all_that_kernels_write)
+{
+  auto const values = samples(flat("int32"), num_rows, 30);
+  for (auto const kind : {memory_kind::managed, memory_kind::pinned}) {
+    auto pool         = sim::pool_resource{kind, 0};
+    auto const stream = lasting_stream{};
+    auto const body =
+      describe(export_slice(flat("int32"), values, 3, stream.get(), pool), stream.get());
+    body.wait(cuda::stream_ref{stream.get()});
+    EXPECT_EQ(contents_of(body), expected(flat("int32"), values, 3));
+  }
+  auto const stream = lasting_stream{};
+  auto const slow   = sim::slow_stream{stream.get()};
+  sim::enqueue(stream.get(), [] {});
+  auto const host  = std::shared_ptr<cudf::column>{make_column(flat("int32"), values)};
+  auto const array = to_arrow_device(host->view(), host, {}, test::stream(), pool_);
+  describe(array, stream.get()).wait(cuda::stream_ref{stream.get()});  // needs no stream
+}
+
+TEST_F(ipc_describe, tells_that_waiting_failed)
+{
+  auto const values = samples(flat("int32"), num_rows, 30);
+  auto const stream = lasting_stream{};
+  auto const body   = describe(export_slice(flat("int32"), values, 3, stream.get()), stream.get());
+  sim::fail_next("cudaStreamSynchronize", cudaErrorInvalidValue);
+  EXPECT_THROW(body.wait(cuda::stream_ref{stream.get()}), rmm::cuda_error);
+  (void)cudaGetLastError();
+}
+
+TEST_F(ipc_describe, copies_what_is_beside_managed_memory_by_its_devices_resource)
+{
+  auto far = sim::pool_resource{memory_kind::managed, 1};
+  rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
+  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far);
+  {
+    auto const values = samples(flat("int32"), num_rows, 30);
+    auto const stream = stream_on(1);
+    auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+    auto const array  = export_slice(flat("int32"), values, 3, stream->get(), far);
+    guard.reset();
+    auto const mr   = rmm::mr::get_current_device_resource_ref();
+    auto const body = describe_body(array, false, cuda::stream_ref{stream->get()}, mr);
+    EXPECT_EQ(body.location, (memory_location{ARROW_DEVICE_CUDA_MANAGED, 1}));
+    EXPECT_EQ(locate(body.buffers[0].address), body.location) << "the mask is a copy";
+    body.wait(cuda::stream_ref{stream->get()});
   }
   settle();
   rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
