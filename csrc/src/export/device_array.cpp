@@ -163,10 +163,21 @@ std::vector<buffer_info> device_array::buffers() const
   auto const add   = [&](std::string_view name, std::int64_t size) {
     auto const i        = result.size();
     auto const* address = node.first_buffer()[i];
-    auto const reason   = node.copied[i] == detail::copy_reason::none
+    auto const reason   = i >= node.copied.size() || node.copied[i] == detail::copy_reason::none
                             ? reason_of(address, tree_->made.get())
                             : detail::text_of(node.copied[i]);
     result.push_back({name, address, address == nullptr ? 0 : size, reason});
+  };
+  auto const add_views = [&] {
+    // Any number of buffers of data, and last their sizes, in memory that the CPU can read.
+    auto const count  = std::size_t{node.num_view_buffers} - 3;
+    auto const* sizes = static_cast<std::int64_t const*>(node.view_buffers[2 + count]);
+    add("views", rows * 16);
+    for (std::size_t i = 0; i < count; ++i) { add("data", sizes[i]); }
+    result.push_back({"sizes",
+                      sizes,
+                      static_cast<std::int64_t>(count * sizeof(std::int64_t)),
+                      detail::text_of(node.copied[1])});
   };
   if (node.layout == array_layout::null) { return result; }
   add("validity", bytes_for_bits(rows));
@@ -180,13 +191,12 @@ std::vector<buffer_info> device_array::buffers() const
       add("offsets", (rows + 1) * offset_width(node.layout));
       add("data", string_bytes(node, tree_->location));
       break;
-    case array_layout::views:
-      add("views", rows * 16);
-      // Exports make views of host memory alone, into one buffer, whose size is their last.
-      add("data", *static_cast<std::int64_t const*>(node.view_buffers[3]));
-      result.push_back(
-        {"sizes", node.view_buffers[3], sizeof(std::int64_t), detail::text_of(node.copied[1])});
+    case array_layout::list_views32:
+    case array_layout::list_views64:
+      add("offsets", rows * offset_width(node.layout));
+      add("sizes", rows * offset_width(node.layout));
       break;
+    case array_layout::views: add_views(); break;
     default: break;
   }
   return result;

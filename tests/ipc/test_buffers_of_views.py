@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The buffers of arrays that came as views, of which there are any number."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing.ipc.samples import written
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+SHORT = pa.array(["a", None, ""], pa.string_view())
+LONG = pa.array(["of more than twelve bytes", "a"], pa.string_view())
+
+
+@pytest.mark.parametrize(
+    ("parts", "sizes"),
+    [([SHORT], []), ([LONG], [25]), ([LONG, SHORT, LONG[:1]], [25, 25])],
+    ids=["none", "one", "two"],
+)
+def test_views_have_any_number_of_buffers_of_data(parts, sizes):
+    column = pa.concat_arrays(parts)
+    # pyarrow's builders leave an empty one.
+    buffers = [b for i, b in enumerate(column.buffers()) if i < 2 or b.size]
+    column = pa.Array.from_buffers(column.type, len(column), buffers, column.null_count)
+    batch = pa.record_batch({"a": column})
+    (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
+    found = [(buffer.name, buffer.size) for buffer in array["a"].buffers()]
+    assert found[1:] == [
+        ("views", 16 * len(column)),
+        *(("data", size) for size in sizes),
+        ("sizes", 8 * len(sizes)),
+    ]
+
+
+@pytest.mark.parametrize(("type_", "width"), [(pa.list_view, 4), (pa.large_list_view, 8)])
+def test_list_views_have_offsets_and_sizes(type_, width):
+    batch = pa.record_batch({"a": pa.array([[1, 2], None, []], type_(pa.int8()))})
+    (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
+    found = [(buffer.name, buffer.size) for buffer in array["a"].buffers()]
+    expected = [("validity", 1), ("offsets", 3 * width), ("sizes", 3 * width)]
+    assert found == [*expected, ("[].validity", 0), ("[].data", 2)]
