@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import inspect
-import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .arrow.device_array import DeviceArray
@@ -17,6 +13,7 @@ from .arrow.schemas import as_field, as_schema
 from .cuda.streams import cudf_handle_of_all_threads
 from .export.inputs import describe
 from .frames.proxies import proxy_class
+from .import_watcher import ImportWatcher
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
@@ -124,49 +121,6 @@ class ArrowDeviceAccessor:
         return f"<{_NAME} of a cuDF {type(self._obj).__name__}: export() hands it to Arrow>"
 
 
-class _Watcher(importlib.abc.MetaPathFinder):
-    """Runs a function right after a module's own import, without importing it itself."""
-
-    def __init__(self, module: str, run: Callable[[], None]) -> None:
-        self._module = module
-        self._run = run
-
-    def start(self) -> None:
-        """Run the function now if the module is loaded, else as soon as it is."""
-        if self._module in sys.modules:
-            self._run()
-        elif self not in sys.meta_path:
-            sys.meta_path.insert(0, self)
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname != self._module:
-            return None
-        for finder in sys.meta_path:
-            if finder is self:
-                continue
-            spec = finder.find_spec(fullname, path, target)
-            if spec is not None:
-                break
-        else:
-            return None
-        loader = spec.loader
-        if loader is None:
-            return spec
-        execute = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-            self._run()
-
-        # Set on this loader alone, which keeps its class and other methods.
-        loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
 def _register() -> None:
     import cudf
     from cudf.api import extensions
@@ -190,8 +144,8 @@ def _register_on_proxies() -> None:
 
 #: For cuDF's classes, and for their proxies, which are made when cudf.pandas is activated.
 _WATCHERS = (
-    _Watcher("cudf.pandas._wrappers.pandas", _register_on_proxies),
-    _Watcher("cudf", _register),
+    ImportWatcher("cudf.pandas._wrappers.pandas", _register_on_proxies),
+    ImportWatcher("cudf", _register),
 )
 
 

@@ -30,6 +30,7 @@ LAYERS = (
     ("arrow",),
     ("cuda",),
     ("_core",),
+    ("import_watcher",),
     ("_load",),
     ("_build_info",),
 )
