@@ -17,6 +17,7 @@ from cudf_arrow_bridge.arrow.fences import FenceResult, Fences  # noqa: E402
 from cudf_arrow_bridge.arrow.report import ColumnReport  # noqa: E402
 from cudf_arrow_bridge.async_.device_array_stream import AsyncDeviceArrayStream  # noqa: E402
 from cudf_arrow_bridge.cuda.residency import DeviceType, has_gpu  # noqa: E402
+from cudf_arrow_bridge.dask_registration import register_with_dask  # noqa: E402
 from cudf_arrow_bridge.from_arrow import (  # noqa: E402
     from_arrow_device,
     from_arrow_device_stream,
@@ -66,6 +67,7 @@ __all__ = [
 ]
 
 register_when_imported()
+register_with_dask()
 teach_pickling()
 
 

@@ -18,7 +18,7 @@ LAYERS = (
     ("cli",),
     ("__init__",),
     ("installed_protocol",),
-    ("accessors",),
+    ("accessors", "dask_registration"),
     ("from_arrow_async", "to_arrow_async"),
     ("async_",),
     ("pickling", "dask", "ray"),

@@ -132,7 +132,8 @@ cdef class NumberReader:
             # It comes out of the midst of others, so that numbers begin where they may not.
             copy = PyBytes_FromStringAndSize(<const char*>found.address, size)
             found.address = PyBytes_AsString(copy)
-            self.memory.owners.append(copy)
+            # Those before it were there, so that each has its owner: this one's is let go.
+            self.memory.owners[self.next_buffer - 1] = copy
         return found
 
     cdef BatchParts read(self):

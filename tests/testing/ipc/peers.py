@@ -77,7 +77,8 @@ def has_type(schema, condition):
 
 def polars_reads(schema):
     """Whether polars knows all types, takes their parameters and names, and metadata as text."""
-    is_text = not any(value == b"\x00\xff" for value in (schema.metadata or {}).values())
+    metadata = [part.metadata or {} for part in (schema, *schema)]
+    is_text = not any(value == b"\x00\xff" for part in metadata for value in part.values())
     if len(set(schema.names)) < len(schema) or not is_text:
         return False
     kinds = (pa.types.is_list_view, pa.types.is_large_list_view, pa.types.is_run_end_encoded)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device arrays between the processes of a Dask cluster."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing import dask_tasks
+from testing.crossings import BATCHES, arrays_of, contents
+from testing.device import wait_until
+
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+#: Seconds, where the machine has other things to do.
+PATIENCE = 120
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster, timeout=PATIENCE) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+        yield client
+
+
+@pytest.fixture
+def workers(client):
+    return list(client.scheduler_info()["workers"])
+
+
+def test_every_type_from_one_worker_to_the_other(client, workers):
+    first, second = workers
+    made = client.submit(dask_tasks.make_types, list(BATCHES), workers=[first])
+    process = client.submit(dask_tasks.process_of_worker, workers=[first], pure=False)
+    read = client.submit(dask_tasks.read_types, made, process, workers=[second])
+    wrong, counts = read.result(timeout=PATIENCE)
+    assert wrong == []
+    assert counts["pyarrow"] > 10 * len(BATCHES)
+    assert counts["polars"] > counts["pyarrow"] / 2
+
+
+def test_gathered_and_scattered(client, workers):
+    names = list(BATCHES)[::5]
+    made = client.submit(dask_tasks.make_types, names, workers=workers[:1])
+    for direct in (False, True):
+        gathered = client.gather(made, direct=direct)
+        for name in names:
+            pairs = zip(gathered[name], arrays_of(name), strict=True)
+            assert all(contents(found).equals(contents(expected)) for found, expected in pairs)
+        for worker in workers:
+            # Within a list: each value of a dictionary would be a future.
+            (scattered,) = client.scatter([gathered], workers=[worker], direct=direct, hash=False)
+            (other,) = set(workers) - {worker}
+            read = client.submit(dask_tasks.read_types, scattered, 0, workers=[other], pure=False)
+            assert read.result(timeout=PATIENCE)[0] == []
+
+
+def test_an_array_among_the_arguments_of_a_task(client, workers):
+    array = dask_tasks.numbered(3, 10)
+    for worker in workers:
+        sent = client.submit(dask_tasks.total, array, 3, workers=[worker], pure=False)
+        assert sent.result(timeout=PATIENCE) == sum(range(3, 13))
+
+
+def test_a_worker_that_is_killed(client, workers, tmp_path):
+    """The task is run again, wherever there is a worker then."""
+    log = tmp_path / "made"
+    first, second = workers
+    processes = client.run(os.getpid)
+    made = client.submit(
+        *(dask_tasks.numbered, 5, 1000, str(log)), workers=[first], allow_other_workers=True
+    )
+    distributed.wait(made, timeout=PATIENCE)
+    before = client.submit(dask_tasks.total, made, 5, workers=[second], allow_other_workers=True)
+    assert before.result(timeout=PATIENCE) == sum(range(5, 1005))
+    # Another holds a copy now, which goes with the one that was made of it.
+    only = client.submit(
+        *(dask_tasks.numbered, 7, 1000, str(log)), workers=[first], allow_other_workers=True
+    )
+    distributed.wait(only, timeout=PATIENCE)
+    assert client.who_has([only])[only.key] == (first,)
+    os.kill(processes[first], signal.SIGKILL)
+    read = client.submit(dask_tasks.total, only, 7, workers=[second], allow_other_workers=True)
+    assert read.result(timeout=PATIENCE) == sum(range(7, 1007))
+    array = only.result(timeout=PATIENCE)
+    assert pa.record_batch(array)["n"].to_pylist() == list(range(7, 1007))
+    lines = log.read_text().split()
+    assert len(lines) == 3
+    assert lines[2] != lines[1] == lines[0] == str(processes[first])
+
+
+def test_nothing_is_left_of_a_thousand_exchanges(client):
+    """Of 60 KB each. The scheduler is in this process, as the client is."""
+    client.wait_for_workers(2, timeout=PATIENCE)
+    first, second = client.scheduler_info()["workers"]
+
+    def exchange(begin, count):
+        indices = range(begin, begin + count)
+        made = client.map(dask_tasks.numbered, indices, rows=2000, workers=[first], pure=False)
+        read = client.map(dask_tasks.total, made, indices, workers=[second], pure=False)
+        expected = [sum(range(index, index + 2000)) for index in indices]
+        assert client.gather(read) == expected
+        assert sum(len(array) for array in client.gather(made)) == 2000 * count
+
+    exchange(0, 100)
+    # Distributed keeps the arguments of its last tasks a while, whatever these are.
+    before, held = in_use(), arrays_held()
+    for begin in range(0, 1000, 50):
+        exchange(begin, 50)
+    assert wait_until(lambda: not client.run_on_scheduler(dask_tasks.tasks_known), seconds=PATIENCE)
+    assert arrays_held() <= held
+    assert in_use() - before < 20e6
+    assert client.run(dask_tasks.keys_held) == {first: [], second: []}
+
+
+def arrays_held():
+    gc.collect()
+    return sum(isinstance(obj, cab.DeviceArray) for obj in gc.get_objects())
+
+
+def in_use():
+    """Bytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

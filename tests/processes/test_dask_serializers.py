@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dask.distributed's serializers of device arrays, by themselves and over its transports."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing.crossings import BATCHES, arrays_of, contents
+from testing.host import Memory
+
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+protocol = distributed.protocol
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+TABLE = pa.table(
+    {
+        "ints": pa.array([1, None, 3] * 500, pa.int64()),
+        "strings": ["größer", None, ""] * 500,
+        "lists": [[1, 2], None, []] * 500,
+        "structs": [{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}] * 500,
+        "categories": pa.array(["b", None, "a"] * 500).dictionary_encode(),
+    }
+)
+
+
+@pytest.fixture
+def array():
+    return cab.to_arrow_device(TABLE)
+
+
+def address_of(frame):
+    return np.frombuffer(frame, "u1").ctypes.data
+
+
+def addresses_in(array):
+    return [buffer.address for buffer in array.buffers() if buffer.size]
+
+
+def crossed(obj, **options):
+    """An object as it comes out of the messages that it goes into."""
+    frames = protocol.dumps({"obj": protocol.to_serialize(obj)}, on_error="raise", **options)
+    copies = [bytearray(frame) for frame in frames]
+    return protocol.loads(copies)["obj"]
+
+
+def test_frames_are_the_buffers_of_the_source(array):
+    header, (first, *frames) = protocol.serialize(array, serializers=("dask",))
+    assert header["serializer"] == "dask"
+    assert first.nbytes == 0
+    assert all(isinstance(frame, memoryview) and frame.readonly for frame in frames)
+    assert list(map(address_of, frames)) == addresses_in(array)
+    assert sum(frame.nbytes for frame in frames) == array.nbytes
+    # The frames keep what they are of.
+    array.release()
+    assert contents(protocol.deserialize(header, [first, *frames])).equals(TABLE.to_batches()[0])
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_every_type_there_and_back(name):
+    for array in arrays_of(name):
+        expected = contents(array)
+        for serializers in (("dask",), ("cuda",), ("pickle",), None):
+            found = crossed(array, serializers=serializers)
+            assert type(found) is cab.DeviceArray
+            assert contents(found).equals(expected, check_metadata=True)
+            assert found.schema.equals(array.schema, check_metadata=True)
+
+
+def test_nothing_is_copied_where_frames_stay_where_they_are(array):
+    for serializers in (("dask",), ("cuda",)):
+        header, frames = protocol.serialize(array, serializers=serializers, on_error="raise")
+        found = protocol.deserialize(header, frames)
+        assert addresses_in(found) == addresses_in(array)
+
+
+class Label:
+    """Of no type that JSON knows."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __eq__(self, other):
+        return isinstance(other, Label) and other.text == self.text
+
+    def __hash__(self):
+        return hash(self.text)
+
+
+def test_labels_that_are_any_objects():
+    import cudf
+
+    frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
+    frame.columns = [Label("größe")]
+    found = crossed(cab.to_arrow_device(frame))
+    back = cab.from_arrow_device(found)
+    assert isinstance(back, cudf.DataFrame)
+    assert list(back.columns) == [Label("größe")]
+
+
+@dataclass
+class Part:
+    number: int
+    array: object
+
+
+@pytest.mark.parametrize("serializers", [None, ("cuda", "dask", "pickle", "error")])
+@pytest.mark.parametrize(
+    ("make", "family"),
+    [
+        (lambda array: [array, array["ints"]], ("dask", "cuda")),
+        (lambda array: (array["ints"], 2), ("dask", "cuda")),
+        (lambda array: {"a": array, "b": [array["strings"]]}, ("dask", "cuda")),
+        (lambda array: {Label("a"): array}, ("pickle",)),
+        (lambda array: (1, array), ("pickle",)),
+        (lambda array: Part(1, array), ("pickle",)),
+    ],
+)
+def test_within_other_objects(make, family, serializers, array):
+    sent = make(array)
+    found = crossed(sent, serializers=serializers)
+    assert type(found) is type(sent)
+    for made, original in zip(arrays_within(found), arrays_within(sent), strict=True):
+        assert contents(made).equals(contents(original))
+    header, _ = protocol.serialize(sent, serializers=serializers)
+    assert serializer_of(header) in family
+
+
+def arrays_within(obj):
+    if isinstance(obj, cab.DeviceArray):
+        return [obj]
+    if isinstance(obj, Part):
+        return [obj.array]
+    values = obj.values() if isinstance(obj, dict) else obj
+    return [
+        array for value in values if not isinstance(value, int) for array in arrays_within(value)
+    ]
+
+
+def serializer_of(header):
+    return (
+        serializer_of(header["sub-headers"][0]) if "sub-headers" in header else header["serializer"]
+    )
+
+
+def test_a_released_array_is_an_error(array):
+    array.release()
+    with pytest.raises(TypeError, match="Could not serialize object of type DeviceArray") as caught:
+        protocol.serialize(array, serializers=("dask",), on_error="raise")
+    assert "released" in str(caught.value.__cause__)
+
+
+def test_frames_that_contradict_the_header(array):
+    header, frames = protocol.serialize(array)
+    for wrong in ([], frames[:-1], [*frames, frames[-1]], [frames[0], *frames[2:]]):
+        with pytest.raises(ValueError, match=r"expected"):
+            protocol.deserialize(header, wrong)
+
+
+def test_frames_of_the_cuda_family(array):
+    """Device memory has no buffer protocol: host memory without it stands in for that."""
+    header, (first, *frames) = protocol.serialize(array, serializers=("cuda",))
+    assert header["serializer"] == "cuda"
+    # None is compressed, or split.
+    assert header["compression"] == (False,) * (1 + len(frames))
+    assert list(map(address_of, frames)) == addresses_in(array)
+    found = protocol.deserialize(header, [first, *(Memory(pa.py_buffer(f)) for f in frames)])
+    assert addresses_in(found) == addresses_in(array)
+    assert contents(found).equals(contents(array))
+
+
+@pytest.mark.parametrize("size", [1000, 1001])
+def test_frames_in_shards(size, array):
+    from distributed.protocol.serialize import merge_and_deserialize, serialize_and_split
+
+    header, frames = serialize_and_split(array, on_error="raise", size=size)
+    assert len(frames) > 1 + len(addresses_in(array))
+    found = merge_and_deserialize(header, list(map(bytearray, frames)))
+    assert contents(found).equals(contents(array))
+
+
+def test_compressed_frames(array):
+    found = crossed(array, context={"compression": "zlib"})
+    assert contents(found).equals(contents(array))
+
+
+def arrays_to_send():
+    for columns, rows in ((1, 10), (1, 100_000), (1, 1_000_000), (100, 1000), (3, 50_000)):
+        # Headers of several lengths, so that what follows begins at several addresses.
+        values = np.arange(rows)
+        for length in range(1, 4):
+            yield cab.to_arrow_device(
+                pa.table({f"{'x' * length}{i}": values for i in range(columns)})
+            )
+    yield cab.to_arrow_device(TABLE)
+
+
+@pytest.mark.parametrize("shard", [None, 100_000])
+def test_bodies_that_come_over_tcp_are_not_copied(shard, monkeypatch):
+    from distributed.comm import tcp
+
+    if shard is not None:
+        monkeypatch.setattr(tcp.TCP, "max_shard_size", shard)
+    received = noting_memory(monkeypatch, tcp, "host_array")
+    sent = list(arrays_to_send())
+    for array, found in zip(sent, over("tcp://127.0.0.1:0", sent), strict=True):
+        assert contents(found).equals(contents(array))
+        whole = [buffer for buffer in found.buffers() if buffer.size]
+        assert all(buffer.address % 8 == 0 for buffer in whole)
+        # What comes in shards, distributed joins.
+        assert {b.address for b in whole if shard is None or b.size <= shard} <= received
+
+
+def noting_memory(monkeypatch, module, name):
+    """The addresses of the memory that a transport receives into."""
+    received = set()
+    allocate = getattr(module, name)
+
+    def noting(size):
+        memory = allocate(size)
+        received.add(address_of(memory))
+        return memory
+
+    monkeypatch.setattr(module, name, noting)
+    return received
+
+
+def over(address, objects):
+    """Send objects over a transport of distributed's, one after the other."""
+    from distributed.comm import connect, listen
+
+    async def run():
+        async def answer(comm):
+            for obj in objects:
+                await comm.write({"data": protocol.to_serialize(obj)})
+            await comm.read()
+            await comm.close()
+
+        async with listen(address, answer) as listener:
+            comm = await connect(listener.contact_address)
+            found = [(await comm.read())["data"] for _ in objects]
+            await comm.write("all of it")
+            await comm.close()
+        return found
+
+    return asyncio.run(run())
+
+
+def test_spilling_to_disk(tmp_path, array):
+    from dask.sizeof import sizeof
+    from distributed.spill import SpillBuffer
+
+    expected, size = contents(array), array.nbytes
+    assert sizeof(array) == size
+    spilled = SpillBuffer(str(tmp_path), target=int(1.5 * size))
+    spilled["first"] = array
+    del array
+    spilled["second"] = cab.to_arrow_device(TABLE)
+    assert (set(spilled.memory), set(spilled.disk)) == ({"second"}, {"first"})
+    assert spilled.spilled_total.memory == size
+    assert contents(spilled["first"]).equals(expected)
+    assert (set(spilled.memory), set(spilled.disk)) == ({"first"}, {"second"})
+    assert contents(spilled["second"]).equals(expected)
+
+
+def test_what_must_be_copied_is_not_kept_twice(array):
+    """As when it was spilled: frames that lie in one piece of memory, at any address."""
+    from cudf_arrow_bridge.processes.packing import pack, unpack
+
+    packed = pack(array["ints"])
+    whole = bytearray(b"".join([b"\0", *packed.buffers]))
+    frames, end = [], 1
+    for buffer in packed.buffers:
+        frames.append(memoryview(whole)[end : end + buffer.nbytes])
+        end += buffer.nbytes
+    assert all(address_of(frame) % 8 for frame in frames)
+    found = unpack(packed.header, frames)
+    frames.clear()
+    whole.clear()  # which nobody may view
+    assert contents(found).equals(contents(array["ints"]))
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_the_size_of_what_is_kept(name):
+    from dask.sizeof import sizeof
+
+    for array in islice(arrays_of(name), len(BATCHES[name]())):
+        names = {buffer.name for buffer in array.buffers()}
+        # Behind views, which pyarrow does not count.
+        extra = sum(
+            buffer.size
+            for buffer in array.buffers()
+            if buffer.name.endswith("sizes") and f"{buffer.name[:-5]}views" in names
+        )
+        assert sizeof(array) - extra == pa.record_batch(array).get_total_buffer_size()
+
+
+def test_tokens_are_those_of_the_contents():
+    from dask.tokenize import tokenize
+
+    arrays = [cab.to_arrow_device(pa.table({"a": values})) for values in ([1, 2], [1, 2], [1, 3])]
+    tokens = [tokenize(array, ensure_deterministic=True) for array in arrays]
+    assert tokens[0] == tokens[1] != tokens[2]
+
+
+MAKE = "array = cab.to_arrow_device(pa.table({'a': [1, None, 3]}))"
+THERE_AND_BACK = """
+from distributed.protocol import deserialize, serialize
+header, frames = serialize(array, serializers=("dask",), on_error="raise")
+assert header["serializer"] == "dask", header
+found = deserialize(header, frames)
+assert pa.record_batch(found).to_pydict() == {"a": [1, None, 3]}
+from dask.sizeof import sizeof
+assert sizeof(array) == array.nbytes
+"""
+NOTHING = """
+import sys
+found = [name for name in sys.modules if name.split(".")[0] in ("dask", "distributed")]
+assert not found, found
+"""
+ORDERS = {
+    "ours first": [
+        "import cudf_arrow_bridge as cab, pyarrow as pa",
+        NOTHING,
+        MAKE,
+        THERE_AND_BACK,
+    ],
+    "distributed first": [
+        "import distributed",
+        "import cudf_arrow_bridge as cab, pyarrow as pa",
+        "import sys; assert 'cudf_arrow_bridge.dask' not in sys.modules",
+        MAKE,
+        THERE_AND_BACK,
+    ],
+    "never": [
+        "import cudf_arrow_bridge as cab, pyarrow as pa, pickle",
+        MAKE,
+        "assert len(pickle.loads(pickle.dumps(array))) == 3",
+        NOTHING,
+    ],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders_of_imports(order):
+    run("\n".join(ORDERS[order]))
+
+
+def test_a_reader_that_has_imported_distributed_alone(array):
+    header, frames = protocol.serialize(array, on_error="raise")
+    code = """
+import pickle, sys
+from distributed.protocol import deserialize
+assert "cudf_arrow_bridge" not in sys.modules
+found = deserialize(*pickle.load(sys.stdin.buffer))
+assert type(found).__module__ == "cudf_arrow_bridge.arrow.device_array"
+assert len(found) == 1500
+"""
+    run(code, pickle.dumps((header, list(map(bytes, frames)))))
+
+
+def run(code, data=b""):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        input=data,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
