@@ -156,8 +156,9 @@ def to_arrow_device_stream(
     source
         What `to_arrow_device` takes; a list, generator or other iterable of such objects; anything
         with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow table; files
-        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; or a collection
-        of Dask, or a list of delayed objects.
+        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a collection
+        of Dask, or a list of delayed objects; a dataset of Ray, or its iterator; an ``ObjectRef``,
+        or a list of these.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch.
     requested_schema : optional
@@ -213,6 +214,10 @@ def to_arrow_device_stream(
     come in order, and the two after the one that was asked for are computed in the meantime. With a
     distributed client they stay on the workers until they are asked for; without one, partitions
     are computed one after the other, on the scheduler that Dask is configured for.
+
+    The blocks of a Ray dataset come in the order in which Ray computes them: that of the rows if it
+    is materialized, or its ``execution_options`` preserve the order. One block is fetched ahead,
+    two of the objects that references refer to. Host memory is not copied out of Ray's store.
 
     What goes wrong later reaches the consumer as an error of the stream: an exception of the
     source, or a batch whose types, names or kind of memory are not those of the batches before.

@@ -21,6 +21,7 @@ from .sources.dask_partitions import compute_partitions, partitions_of
 from .sources.datasets import DatasetSource, Query, is_dataset, or_empty
 from .sources.files import FilesSource, open_files
 from .sources.paths import find_files
+from .sources.ray_datasets import fetch_objects
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -108,6 +109,8 @@ def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]
         return _source_arrays(open_stream(source.to_reader()))
     if (partitions := partitions_of(source)) is not None:
         return _objects_of_computed(compute_partitions(partitions), stream, take)
+    if (fetched := fetch_objects(source)) is not None:
+        return _objects_of_computed(fetched, stream, take)
     for name in ("to_delayed", "partitions"):
         if hasattr(source, name):
             computed = _computed_one_by_one(getattr(source, name))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device arrays through Ray: by way of the host, and back onto the device."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.device import GPU
+
+cluster = pytest.importorskip("testing.ray_cluster")
+ray = cluster.ray
+
+# Ray warns of what it sets itself; GPU lets all warnings pass.
+pytestmark = GPU
+
+TABLE = pa.table(
+    {
+        "a": pa.array([1, None, 3] * 1000),
+        "b": pa.array(["x", None, ""] * 1000),
+        "c": pa.array([[1], None, [2, 3]] * 1000),
+        "d": pa.array([True, None, False] * 1000),
+    }
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def running():
+    with cluster.running_cluster(num_gpus=1):
+        yield
+
+
+def on_device():
+    return bridge.to_arrow_device(bridge.from_arrow_device(TABLE))
+
+
+def rows_of(array):
+    return pa.table(array.to_host()).to_pylist()
+
+
+def test_it_comes_back_on_the_device():
+    array = on_device()
+    assert array.device_type == bridge.DeviceType.CUDA
+    found = ray.get(ray.put(array))
+    assert (found.device_type, found.device_id) == (array.device_type, array.device_id)
+    assert rows_of(found) == TABLE.to_pylist()
+    frame = bridge.from_arrow_device(found)
+    assert rows_of(bridge.to_arrow_device(frame)) == TABLE.to_pylist()
+
+
+def test_a_slice_takes_its_rows_along():
+    frame = bridge.from_arrow_device(TABLE)[5:14]
+    found = ray.get(ray.put(bridge.to_arrow_device(frame)))
+    assert rows_of(found) == TABLE[5:14].to_pylist()
+
+
+def test_tasks_have_it_on_the_device_where_they_have_one():
+    def double(array):
+        frame = bridge.from_arrow_device(array)
+        frame["a"] = frame["a"] * 2
+        return int(array.device_type), bridge.to_arrow_device(frame)
+
+    device_type, found = ray.get(ray.remote(num_gpus=1)(double).remote(on_device()))
+    assert device_type == bridge.DeviceType.CUDA
+    assert found.device_type == bridge.DeviceType.CUDA
+    assert [row["a"] for row in rows_of(found)[:3]] == [2, None, 6]
+
+
+def test_tasks_have_it_on_the_host_where_they_have_no_device():
+    def where(array):
+        return int(array.device_type), pa.table(array).to_pylist()
+
+    # Ray leaves tasks that ask for no GPU all that there are.
+    hidden = {"env_vars": {"CUDA_VISIBLE_DEVICES": ""}}
+    task = ray.remote(num_gpus=0, runtime_env=hidden)(where)
+    device_type, rows = ray.get(task.remote(on_device()))
+    assert device_type == bridge.DeviceType.CPU
+    assert rows == TABLE.to_pylist()
+
+
+def test_datasets_of_frames_and_streams_of_datasets():
+    dataset = bridge.ray.to_dataset(bridge.from_arrow_device(TABLE), max_rows=1000)
+    batches = list(bridge.to_arrow_device_stream(dataset))
+    assert {batch.device_type for batch in batches} == {bridge.DeviceType.CUDA}
+    assert [row for batch in batches for row in rows_of(batch)] == TABLE.to_pylist()

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device arrays through Ray: zero-copy out of the object store, in tasks and actors."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.device import wait_until
+
+cluster = pytest.importorskip("testing.ray_cluster")
+ray = cluster.ray
+
+pytestmark = [
+    pytest.mark.skipif(bridge.has_gpu(), reason="of host memory"),
+    *cluster.RAY_WARNS,
+]
+
+ROWS = 20_000
+TABLE = pa.table(
+    {
+        "number": pa.array(range(ROWS)),
+        "text": pa.array([None if i % 7 == 0 else f"text {i}" for i in range(ROWS)]),
+        "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
+        "list": pa.array([[i] * (i % 4) for i in range(ROWS)]),
+        "decimal": pa.array(range(ROWS), pa.decimal128(20, 2)),
+        "kind": pa.array([f"kind {i % 5}" for i in range(ROWS)]).dictionary_encode(),
+    }
+)
+#: Labels of several kinds, and an index with a name.
+FRAME = pd.DataFrame(
+    {("a", 1): [1, 2, 3], ("b", 2): ["x", None, ""]}, index=pd.Index([7, 8, 9], name="rows")
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def running():
+    with cluster.running_cluster():
+        yield
+
+
+@pytest.fixture(scope="module")
+def array():
+    return bridge.to_arrow_device(TABLE)
+
+
+def test_what_comes_out_of_the_store_is_shared_memory(array):
+    reference = ray.put(array)
+    first, second = ray.get(reference), ray.get(reference)
+    found = cluster.addresses(first)
+    assert set(found) == set(cluster.addresses(array))
+    assert all(map(cluster.is_in_store, found.values()))
+    assert cluster.addresses(second) == found
+    assert not set(found.values()) & set(cluster.addresses(array).values())
+    # Where they come from is another kind of memory.
+    assert not any(map(cluster.is_in_store, cluster.addresses(array).values()))
+    assert pa.table(first).equals(TABLE)
+
+
+def test_buffers_are_aligned_as_ray_says(array):
+    """At 64 bytes from 2 KiB on, else at 8."""
+    for rows in (ROWS, 100):
+        found = ray.get(ray.put(bridge.to_arrow_device(TABLE[:rows])))
+        infos = [info for info in found.buffers() if info.address and info.size]
+        assert {info.size >= 2048 for info in infos} >= {rows == ROWS}
+        for info in infos:
+            assert info.address % (64 if info.size >= 2048 else 8) == 0, info
+
+
+def test_consumers_take_it_without_a_copy(array):
+    found = ray.get(ray.put(array))
+    placed = set(cluster.addresses(found).values())
+    table = pa.table(found)
+    assert cluster.pyarrow_addresses(table) <= placed
+    assert not any(
+        buffer.is_mutable
+        for column in table.columns
+        for buffer in column.chunk(0).buffers()
+        if buffer
+    )
+    assert not np.asarray(found["number"]).flags.writeable
+    # What an import makes anew, it makes of any memory.
+    assert made_by_import(found) == made_by_import(array) == {"flag.data", "kind.data"}
+    assert pl.DataFrame(found).equals(pl.DataFrame(TABLE))
+
+
+def made_by_import(array):
+    """The buffers of a frame that are not those of the array that it was made of."""
+    again = cluster.addresses(bridge.to_arrow_device(bridge.from_arrow_device(array)))
+    placed = set(cluster.addresses(array).values())
+    return {name for name, address in again.items() if address not in placed}
+
+
+def itself(obj):
+    return obj
+
+
+def column(obj):
+    return obj["number"]
+
+
+#: What is over the memory of an array, and its numbers.
+KEEPERS = {
+    "array": (itself, column),
+    "child": (column, itself),
+    "buffer": (lambda array: array.buffer("number.data"), itself),
+    "pyarrow": (pa.table, column),
+    "numpy": (lambda array: np.asarray(array["number"]), itself),
+    "polars": (lambda array: pl.from_arrow(array["number"]), itself),
+    "frame": (bridge.from_arrow_device, lambda frame: bridge.to_arrow_device(frame)["number"]),
+    "series": (lambda array: bridge.from_arrow_device(array["number"]), bridge.to_arrow_device),
+}
+
+
+#: Of these there is place for one in the store.
+NUMBERS = np.arange(cluster.STORE_SIZE // 8 * 5 // 8)
+
+
+def put_and_get():
+    return ray.get(ray.put(bridge.to_arrow_device(pa.table({"number": NUMBERS}))))
+
+
+def is_room():
+    array = put_and_get()
+    return all(map(cluster.is_in_store, cluster.addresses(array).values()))
+
+
+@pytest.mark.parametrize(("keep", "numbers_of"), KEEPERS.values(), ids=KEEPERS)
+def test_the_store_keeps_an_object_as_long_as_anything_over_it_lives(keep, numbers_of):
+    assert wait_until(is_room)
+    array = put_and_get()
+    (address,) = cluster.addresses(array).values()
+    kept = keep(array)
+    del array
+    gc.collect()
+    for _ in range(3):
+        assert not is_room()
+    assert cluster.is_in_store(address)
+    assert np.array_equal(np.asarray(numbers_of(kept)), NUMBERS)
+    del kept
+    gc.collect()
+    assert wait_until(is_room)
+
+
+def test_every_type_goes_to_a_task_and_is_read_there_by_others():
+    arrays = cluster.arrays_of_all_types()
+    task = ray.remote(cluster.read_by_others)
+    batches, frames = ray.get(task.remote(arrays))
+    # The same here, where nothing was sent.
+    expected, expected_frames = cluster.read_by_others(arrays)
+    assert len(batches) > 200
+    for batch, other in zip(batches, expected, strict=True):
+        assert batch.schema.equals(other.schema, check_metadata=True)
+        assert batch.equals(other)
+    assert sum(frame is not None for frame in frames) > 150
+    for frame, other in zip(frames, expected_frames, strict=True):
+        assert (frame is None) == (other is None)
+        assert frame is None or frame.equals(other)
+
+
+def test_every_type_comes_back_from_a_task():
+    found = ray.get(ray.remote(cluster.arrays_of_all_types).remote())
+    expected = cluster.arrays_of_all_types()
+    batches, others = (cluster.read_by_others(arrays)[0] for arrays in (found, expected))
+    for batch, other in zip(batches, others, strict=True):
+        assert batch.schema.equals(other.schema, check_metadata=True)
+        assert batch.equals(other)
+
+
+def test_what_is_small_is_sent_along():
+    """Results and arguments of a few KiB come in memory of the process; nothing is misread."""
+    small = TABLE[3:53]
+    assert small.nbytes < cluster.MOST_INLINED
+    (found,) = ray.get(ray.remote(lambda array: [array]).remote(bridge.to_arrow_device(small)))
+    placed = cluster.addresses(found).values()
+    assert not any(map(cluster.is_in_store, placed))
+    assert all(address % 8 == 0 for address in placed)
+    assert pa.table(found).equals(small)
+    frame = bridge.from_arrow_device(found)
+    assert pa.table(bridge.to_arrow_device(frame)).cast(small.schema).equals(small)
+
+
+def test_what_is_large_comes_back_in_the_store():
+    def double(array):
+        import pyarrow.compute as pc
+
+        table = pa.table(array)
+        return bridge.to_arrow_device(table.set_column(0, "number", pc.multiply(table[0], 2)))
+
+    found = ray.get(ray.remote(double).remote(ray.put(bridge.to_arrow_device(TABLE))))
+    assert all(map(cluster.is_in_store, cluster.addresses(found).values()))
+    assert pa.table(found)["number"].to_pylist() == [2 * i for i in range(ROWS)]
+
+
+def test_actors_keep_arrays_and_labels_come_along():
+    class Keeper:
+        def keep(self, array):
+            self.array = array
+            return len(array)
+
+        def give(self):
+            return self.array
+
+        def columns(self):
+            return list(bridge.from_arrow_device(self.array).columns)
+
+    keeper = ray.remote(Keeper).remote()
+    sent = bridge.to_arrow_device(bridge.from_arrow_device(FRAME))
+    assert ray.get(keeper.keep.remote(sent)) == 3
+    assert ray.get(keeper.columns.remote()) == [("a", 1), ("b", 2)]
+    frame = bridge.from_arrow_device(ray.get(keeper.give.remote()))
+    assert list(frame.columns) == [("a", 1), ("b", 2)]
+    assert frame.index.names == ["rows"]
+    assert pa.table(bridge.to_arrow_device(frame)).equals(pa.table(sent))
+
+
+def test_ray_is_not_imported():
+    script = (
+        "import sys, pyarrow as pa, cudf_arrow_bridge as cab\n"
+        "assert list(cab.to_arrow_device_stream([pa.table({'a': [1]})]))\n"
+        "assert 'ray' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-P", "-c", script], check=True)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small Ray cluster of this machine, what tests ask it, and functions for its workers."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.ipc.peers import checked, polars_reads
+from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
+from testing.peers.arrays import DeviceOnly
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.data")
+
+#: Ray's `DataContext` sets what it says is deprecated, whenever one is made.
+RAY_WARNS = [
+    pytest.mark.filterwarnings(f"ignore:`{name}` is deprecated:DeprecationWarning")
+    for name in ("use_push_based_shuffle", "use_polars", "use_arrow_tensor_v2")
+]
+#: About the least that Ray takes.
+STORE_SIZE = 80 << 20
+#: Where workers look for `testing`.
+TESTS = Path(__file__).parents[1]
+#: Bytes of the results and arguments that Ray sends along, and does not put into the store.
+MOST_INLINED = 100 << 10
+
+
+@contextmanager
+def running_cluster(**options):
+    """Ray on two of this machine's cores, which says nothing and tells nobody."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray") as folder:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # Other tests may take all memory: no reason to kill workers.
+        patch.setenv("RAY_memory_monitor_refresh_ms", "0")
+        # An object that has no place in the store is put elsewhere at once.
+        patch.setenv("RAY_oom_grace_period_s", "0")
+        # Workers import from the folder that Ray is started in: not the package's sources.
+        patch.chdir(TESTS)
+        patch.setattr(logging.getLogger("ray.data"), "level", logging.ERROR)
+        patch.setattr(ray.data.DataContext.get_current(), "enable_progress_bars", False)
+        try:
+            ray.init(
+                num_cpus=2,
+                include_dashboard=False,
+                object_store_memory=STORE_SIZE,
+                logging_level="error",
+                log_to_driver=False,
+                # The paths of sockets are short: pytest's folders are not.
+                _temp_dir=folder,
+                **options,
+            )
+            yield
+        finally:
+            ray.shutdown()
+
+
+def is_in_store(address):
+    """Whether an address lies in the object store's shared memory, and in no file beside it."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, access, _, _, _, *path = line.split()
+        begin, end = (int(bound, 16) for bound in span.split("-"))
+        if begin <= address < end:
+            # What has no place in the store, Ray puts into files of its session.
+            return access[3] == "s" and "/plasma" in path[0] and "/session_" not in path[0]
+    raise ValueError(f"{address:#x} is not mapped")
+
+
+def addresses(array):
+    """The addresses of the buffers with any bytes, by name."""
+    return {info.name: info.address for info in array.buffers() if info.address and info.size}
+
+
+def pyarrow_addresses(data):
+    """The addresses of all buffers of a table of pyarrow's."""
+    chunks = [chunk for column in data.columns for chunk in column.chunks]
+    return {buffer.address for chunk in chunks for buffer in chunk.buffers() if buffer}
+
+
+def arrays_of_all_types():
+    """Device arrays of every type, nested and sliced, and of unusual schemas."""
+    batches = [batch for param in ALL_TYPES for batch in batches_of(*param.values)]
+    batches += [batch for _, unusual in UNUSUAL.values() for batch in unusual]
+    return [bridge.to_arrow_device(batch) for batch in batches]
+
+
+def read_by_others(arrays):
+    """What pyarrow and polars make of arrays; None for what polars does not know."""
+    batches = checked(pa.record_batch(DeviceOnly(array)) for array in arrays)
+    frames = [
+        pl.DataFrame(array) if len(batch.schema) and polars_reads(batch.schema) else None
+        for array, batch in zip(arrays, batches, strict=True)
+    ]
+    return batches, frames
