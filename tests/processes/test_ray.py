@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing import ray_cluster as cluster
 from testing.device import wait_until
 
-cluster = pytest.importorskip("testing.ray_cluster")
 ray = cluster.ray
 
 pytestmark = [
@@ -220,6 +220,20 @@ def test_actors_keep_arrays_and_labels_come_along():
     assert list(frame.columns) == [("a", 1), ("b", 2)]
     assert frame.index.names == ["rows"]
     assert pa.table(bridge.to_arrow_device(frame)).equals(pa.table(sent))
+
+
+def test_tensors_over_buffers():
+    """What Ray's tensor transports would carry: a column, and what marks its nulls."""
+    array = bridge.to_arrow_device(TABLE)
+    sent = {"numbers": array["number"], "nulls": array.buffer("text.validity")}
+    found = ray.get(ray.put({name: np.from_dlpack(tensor) for name, tensor in sent.items()}))
+    assert np.array_equal(found["nulls"], np.asarray(sent["nulls"]))
+    series = bridge.from_dlpack(found["numbers"])
+    exported = bridge.to_arrow_device(series)
+    (address,) = cluster.addresses(exported).values()
+    assert address == found["numbers"].ctypes.data
+    assert cluster.is_in_store(address)
+    assert np.asarray(exported).tolist() == list(range(ROWS))
 
 
 def test_ray_is_not_imported():

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing import ray_cluster as cluster
 from testing.peers.streams import StreamOnly
 
-cluster = pytest.importorskip("testing.ray_cluster")
 ray = cluster.ray
 
 pytestmark = [

@@ -48,6 +48,7 @@ def running_cluster(**options):
         patch.setattr(ray.data.DataContext.get_current(), "enable_progress_bars", False)
         try:
             ray.init(
+                "local",
                 num_cpus=2,
                 include_dashboard=False,
                 object_store_memory=STORE_SIZE,

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing import ray_cluster as cluster
 from testing.device import GPU
 
-cluster = pytest.importorskip("testing.ray_cluster")
 ray = cluster.ray
 
 # Ray warns of what it sets itself; GPU lets all warnings pass.
