@@ -3,6 +3,7 @@
 
 import ast
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -19,6 +20,9 @@ EXAMPLE = re.compile(
     r"^<!-- (gpu )?example: ([\w-]+) -->\n```python\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
+#: Ray tells nobody of its use, and writes no token into the home folder.
+QUIET_RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": "0" * 32}
+
 #: What all recipes of a page begin with.
 BEGINNING = "recipes"
 
@@ -65,7 +69,14 @@ def test_the_example_runs(example, tmp_path):
     # Not in the root, whose folder of sources the workers of clusters would import.
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     command = [sys.executable, "-W", "error", "-c", example.code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | QUIET_RAY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     if example.printed is not None:
         assert [line.rstrip() for line in done.stdout.splitlines()] == example.printed.splitlines()
