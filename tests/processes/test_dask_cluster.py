@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +18,7 @@ import cudf_arrow_bridge as cab
 from testing import dask_tasks
 from testing.crossings import BATCHES, arrays_of, contents
 from testing.device import wait_until
+from testing.processes import PYTHONPATH
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 
@@ -22,6 +26,8 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 #: Seconds, where the machine has other things to do.
 PATIENCE = 120
+#: UCX writes what it logs to the standard output, where answers are.
+UCX = {"UCX_TLS": "tcp,self,sm", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +144,23 @@ def in_use():
     """Bytes of this process that are in memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_over_ucx():
+    """As above, in a process of its own, whose workers UCX serves over TCP."""
+    pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
+    pytest.importorskip("distributed_ucxx", reason="the extra ucx is not installed")
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "error", "-m", "testing.dask_ucx"],
+        env=os.environ | {"PYTHONPATH": PYTHONPATH} | UCX,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (workers, wrong, counts), copied = json.loads(done.stdout.splitlines()[-1])
+    assert all(worker.startswith("ucx://") for worker in workers)
+    assert wrong == []
+    assert counts["pyarrow"] > 10 * len(BATCHES)
+    assert copied == [15, 0]

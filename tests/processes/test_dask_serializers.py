@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -20,6 +18,8 @@ from testing.host import Memory
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 protocol = distributed.protocol
+
+from testing import dask_comms  # noqa: E402
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -39,10 +39,6 @@ def array():
     return cab.to_arrow_device(TABLE)
 
 
-def address_of(frame):
-    return np.frombuffer(frame, "u1").ctypes.data
-
-
 def addresses_in(array):
     return [buffer.address for buffer in array.buffers() if buffer.size]
 
@@ -59,7 +55,7 @@ def test_frames_are_the_buffers_of_the_source(array):
     assert header["serializer"] == "dask"
     assert first.nbytes == 0
     assert all(isinstance(frame, memoryview) and frame.readonly for frame in frames)
-    assert list(map(address_of, frames)) == addresses_in(array)
+    assert list(map(dask_comms.address_of, frames)) == addresses_in(array)
     assert sum(frame.nbytes for frame in frames) == array.nbytes
     # The frames keep what they are of.
     array.release()
@@ -173,7 +169,7 @@ def test_frames_of_the_cuda_family(array):
     assert header["serializer"] == "cuda"
     # None is compressed, or split.
     assert header["compression"] == (False,) * (1 + len(frames))
-    assert list(map(address_of, frames)) == addresses_in(array)
+    assert list(map(dask_comms.address_of, frames)) == addresses_in(array)
     found = protocol.deserialize(header, [first, *(Memory(pa.py_buffer(f)) for f in frames)])
     assert addresses_in(found) == addresses_in(array)
     assert contents(found).equals(contents(array))
@@ -194,66 +190,19 @@ def test_compressed_frames(array):
     assert contents(found).equals(contents(array))
 
 
-def arrays_to_send():
-    for columns, rows in ((1, 10), (1, 100_000), (1, 1_000_000), (100, 1000), (3, 50_000)):
-        # Headers of several lengths, so that what follows begins at several addresses.
-        values = np.arange(rows)
-        for length in range(1, 4):
-            yield cab.to_arrow_device(
-                pa.table({f"{'x' * length}{i}": values for i in range(columns)})
-            )
-    yield cab.to_arrow_device(TABLE)
-
-
 @pytest.mark.parametrize("shard", [None, 100_000])
 def test_bodies_that_come_over_tcp_are_not_copied(shard, monkeypatch):
     from distributed.comm import tcp
 
     if shard is not None:
         monkeypatch.setattr(tcp.TCP, "max_shard_size", shard)
-    received = noting_memory(monkeypatch, tcp, "host_array")
-    sent = list(arrays_to_send())
-    for array, found in zip(sent, over("tcp://127.0.0.1:0", sent), strict=True):
-        assert contents(found).equals(contents(array))
-        whole = [buffer for buffer in found.buffers() if buffer.size]
-        assert all(buffer.address % 8 == 0 for buffer in whole)
+    sent = [*dask_comms.arrays_to_send(), cab.to_arrow_device(TABLE)]
+    with dask_comms.noting_memory(tcp) as received:
+        found = dask_comms.over("tcp://127.0.0.1:0", sent)
+    for array, original in zip(found, sent, strict=True):
+        assert contents(array).equals(contents(original))
         # What comes in shards, distributed joins.
-        assert {b.address for b in whole if shard is None or b.size <= shard} <= received
-
-
-def noting_memory(monkeypatch, module, name):
-    """The addresses of the memory that a transport receives into."""
-    received = set()
-    allocate = getattr(module, name)
-
-    def noting(size):
-        memory = allocate(size)
-        received.add(address_of(memory))
-        return memory
-
-    monkeypatch.setattr(module, name, noting)
-    return received
-
-
-def over(address, objects):
-    """Send objects over a transport of distributed's, one after the other."""
-    from distributed.comm import connect, listen
-
-    async def run():
-        async def answer(comm):
-            for obj in objects:
-                await comm.write({"data": protocol.to_serialize(obj)})
-            await comm.read()
-            await comm.close()
-
-        async with listen(address, answer) as listener:
-            comm = await connect(listener.contact_address)
-            found = [(await comm.read())["data"] for _ in objects]
-            await comm.write("all of it")
-            await comm.close()
-        return found
-
-    return asyncio.run(run())
+        assert dask_comms.bodies_elsewhere(array, received, shard) == []
 
 
 def test_spilling_to_disk(tmp_path, array):
@@ -283,7 +232,7 @@ def test_what_must_be_copied_is_not_kept_twice(array):
     for buffer in packed.buffers:
         frames.append(memoryview(whole)[end : end + buffer.nbytes])
         end += buffer.nbytes
-    assert all(address_of(frame) % 8 for frame in frames)
+    assert all(dask_comms.address_of(frame) % 8 for frame in frames)
     found = unpack(packed.header, frames)
     frames.clear()
     whole.clear()  # which nobody may view

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 
 import distributed
+import distributed_ucxx.ucxx
 
-from testing import dask_tasks
-from testing.crossings import BATCHES
+from testing import dask_comms, dask_tasks
+from testing.crossings import BATCHES, contents
 
 
-def main() -> None:
+def between_workers():
+    """Where the workers are, what came otherwise than it was made, and how many arrays came."""
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="ucx"
@@ -26,8 +28,18 @@ def main() -> None:
         process = client.submit(dask_tasks.process_of_worker, workers=[first])
         read = client.submit(dask_tasks.read_types, made, process, workers=[second])
         wrong, counts = read.result(timeout=120)
-        print(json.dumps([[first, second], wrong, counts]), flush=True)
+        return [first, second], wrong, counts
+
+
+def copied():
+    """How many bodies of how many arrays are elsewhere than where UCX has received them."""
+    sent = list(dask_comms.arrays_to_send())
+    with dask_comms.noting_memory(distributed_ucxx.ucxx) as received:
+        found = dask_comms.over("ucx://127.0.0.1", sent)
+    pairs = zip(found, sent, strict=True)
+    assert all(contents(array).equals(contents(original)) for array, original in pairs)
+    return len(found), sum(len(dask_comms.bodies_elsewhere(array, received)) for array in found)
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps([between_workers(), copied()]), flush=True)
