@@ -33,7 +33,7 @@ UCX = {"UCX_TLS": "tcp,self,sm", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as running:
         yield running
 
@@ -137,7 +137,7 @@ def test_nothing_is_left_of_a_thousand_exchanges(client):
 
 def arrays_held():
     gc.collect()
-    return sum(isinstance(obj, cab.DeviceArray) for obj in gc.get_objects())
+    return sum(type(obj) is cab.DeviceArray for obj in gc.get_objects())
 
 
 def in_use():

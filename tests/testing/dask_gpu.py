@@ -45,7 +45,7 @@ def main(protocol):
 
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, protocol=protocol
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol=protocol
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -19,7 +19,7 @@ def between_workers():
     """Where the workers are, what came otherwise than it was made, and how many arrays came."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="ucx"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="ucx"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
