@@ -156,9 +156,9 @@ def to_arrow_device_stream(
     source
         What `to_arrow_device` takes; a list, generator or other iterable of such objects; anything
         with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow table; files
-        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a collection
-        of Dask, or a list of delayed objects; a dataset of Ray, or its iterator; an ``ObjectRef``,
-        or a list of these.
+        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a collection of
+        Dask, or a list of delayed objects; a future of Dask, or a list or iterator of futures; a
+        dataset of Ray, or its iterator; an ``ObjectRef``, or a list of these.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch.
     requested_schema : optional
@@ -214,6 +214,11 @@ def to_arrow_device_stream(
     come in order, and the two after the one that was asked for are computed in the meantime. With a
     distributed client they stay on the workers until they are asked for; without one, partitions
     are computed one after the other, on the scheduler that Dask is configured for.
+
+    Results of Dask's futures are fetched in order, the two after the one that was asked for in the
+    meantime. An iterator of futures, such as ``distributed.as_completed``, is asked for the next one
+    when the consumer is. No more results are held here; the futures keep theirs on the workers as
+    long as the caller keeps them. What a task raised is raised in its turn.
 
     The blocks of a Ray dataset come in the order in which Ray computes them: that of the rows if it
     is materialized, or its ``execution_options`` preserve the order. One block is fetched ahead,

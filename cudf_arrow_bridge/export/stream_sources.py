@@ -17,6 +17,7 @@ from ..cuda.ordering import ordered
 from ..cuda.streams import cudf_handle_of_all_threads
 from ..frames.proxies import is_pandas, is_proxy
 from .inputs import is_cudf
+from .sources.dask_futures import futures_of, gather_results
 from .sources.dask_partitions import compute_partitions, partitions_of
 from .sources.datasets import DatasetSource, Query, is_dataset, or_empty
 from .sources.files import FilesSource, open_files
@@ -109,6 +110,8 @@ def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]
         return _source_arrays(open_stream(source.to_reader()))
     if (partitions := partitions_of(source)) is not None:
         return _objects_of_computed(compute_partitions(partitions), stream, take)
+    if (futures := futures_of(source)) is not None:
+        return _objects_of_computed(gather_results(futures), stream, take)
     if (fetched := fetch_objects(source)) is not None:
         return _objects_of_computed(fetched, stream, take)
     for name in ("to_delayed", "partitions"):

@@ -180,9 +180,14 @@ def _on_workers(client: Any, steps: Iterator[Step], annotations: dict[Any, Any])
         return result
 
     pending = deque(submit(step) for step in islice(steps, 1 + AHEAD))
-    while pending:
-        yield gather(*pending.popleft())
-        pending.extend(submit(step) for step in islice(steps, 1))
+    try:
+        while pending:
+            yield gather(*pending.popleft())
+            pending.extend(submit(step) for step in islice(steps, 1))
+    finally:
+        # Dask keeps the exceptions of tasks, and those keep this frame.
+        pending.clear()
+        results.clear()
 
 
 def _graph_of(step: Step, annotations: dict[Any, Any]) -> Any:

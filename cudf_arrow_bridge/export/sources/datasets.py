@@ -108,16 +108,68 @@ class DatasetSource:
         self.schema = query.schema_of(dataset.schema)
         self._dataset = dataset
         self._query = query
-        self._parquet_reader = ParquetReader(self.schema)
 
     def objects(self, stream: Stream) -> Iterator[Any]:
         """Read the dataset from its beginning; see `exportable_objects`."""
         return or_empty(self._batches(stream), self.schema)
 
+    def split(self, blocksize: int) -> list[DatasetSource] | None:
+        """Split the source into parts that can be pickled and read by another process.
+
+        Parameters
+        ----------
+        blocksize
+            Row groups of one file come together up to so many bytes, uncompressed.
+
+        Returns
+        -------
+        list of DatasetSource or None
+            At least one. None if the data is in the memory of this process.
+        """
+        fragments = list(self._dataset.get_fragments(self._query.filter))
+        if not all(map(_is_of_file, fragments)):
+            return None
+        parts = [part for fragment in fragments for part in self._parts_of(fragment, blocksize)]
+        return [self._with(part) for part in parts] or [self._without_rows()]
+
+    def _parts_of(self, fragment: ds.FileFragment, blocksize: int) -> list[ds.FileFragment]:
+        import pyarrow.dataset as ds
+
+        if not isinstance(fragment, ds.ParquetFileFragment):
+            return [fragment]
+        parts: list[list[int]] = []
+        size = 0
+        for part in fragment.split_by_row_group(self._query.filter, self._dataset.schema):
+            (row_group,) = part.row_groups
+            size += row_group.total_byte_size
+            if not parts or size > blocksize:
+                parts.append([])
+                size = row_group.total_byte_size
+            parts[-1].append(row_group.id)
+        return [fragment.subset(row_group_ids=ids) for ids in parts]
+
+    def _with(self, part: ds.FileFragment) -> DatasetSource:
+        import pyarrow.dataset as ds
+
+        schema = self._dataset.schema
+        dataset = ds.FileSystemDataset([part], schema, part.format, part.filesystem)
+        return DatasetSource(dataset, self._query)
+
+    def _without_rows(self) -> DatasetSource:
+        import pyarrow.dataset as ds
+        from pyarrow import fs
+
+        # Nothing is read by them, but a dataset without could not be pickled.
+        dataset = ds.FileSystemDataset(
+            [], self._dataset.schema, ds.ParquetFileFormat(), fs.LocalFileSystem()
+        )
+        return DatasetSource(dataset, self._query)
+
     def _batches(self, stream: Stream) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
         rows = self._query.filter
+        parquet_reader = ParquetReader(self.schema)
         for fragment in self._dataset.get_fragments(rows):
             if not isinstance(fragment, ds.ParquetFileFragment):
                 # With several threads a scanner reads on, until there is a gigabyte.
@@ -125,8 +177,8 @@ class DatasetSource:
                 continue
             # Without those that by their statistics hold no row of the filter.
             for row_group in fragment.split_by_row_group(rows, self._dataset.schema):
-                if rows is None and self._parquet_reader.can_read(row_group):
-                    yield from self._parquet_reader.read(row_group, stream)
+                if rows is None and parquet_reader.can_read(row_group):
+                    yield from parquet_reader.read(row_group, stream)
                 else:
                     # Its columns are decoded by several threads. There is no next one to read.
                     yield from with_rows(self._scan(row_group, use_threads=True))
@@ -143,6 +195,13 @@ class DatasetSource:
         )
         batches: Iterable[pa.RecordBatch] = scanner.to_reader()
         return batches
+
+
+def _is_of_file(fragment: ds.Fragment) -> bool:
+    import pyarrow.dataset as ds
+
+    # Others are tables, buffers and Python's files.
+    return isinstance(fragment, ds.FileFragment) and fragment.filesystem is not None
 
 
 def is_dataset(obj: Any) -> bool:

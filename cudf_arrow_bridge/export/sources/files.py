@@ -7,8 +7,9 @@ batch at a time, and read no Arrow batch and at most 32 blocks of CSV ahead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from .datasets import DatasetSource, Query, dataset_of, one_schema, or_empty, wi
 from .paths import Files
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as ds
     from pyarrow.fs import FileSystem
 
     from ..._core.protocols import Stream
@@ -24,13 +26,26 @@ if TYPE_CHECKING:
 __all__ = ["FilesSource", "open_files"]
 
 Batches = Generator[pa.RecordBatch, None, None]
+#: A file, with what its folders are named.
+Path = tuple[str, Mapping[str, Any]]
 
 
 def open_files(files: Files, query: Query) -> DatasetSource | FilesSource:
-    """Open files to read what is wanted of them."""
+    """Open files to read what is wanted of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the files have nothing like it, or cannot be read.
+    """
+    if files.format == "arrow-stream":
+        # pyarrow makes no datasets of Arrow streams.
+        paths: list[Path] = [(path, {}) for path in files.paths]
+        return FilesSource(files, query, _schema_of_streams(files), paths)
+    dataset = dataset_of(files)
     if files.format == "parquet":
-        return DatasetSource(dataset_of(files), query)
-    return FilesSource(files, query)
+        return DatasetSource(dataset, query)
+    return FilesSource(files, query, dataset.schema, _paths_of(dataset, query))
 
 
 class FilesSource:
@@ -42,28 +57,41 @@ class FilesSource:
         The files.
     query
         What is wanted of them.
+    stored
+        The schema of all files.
+    paths
+        Those that may have rows of the query's filter.
 
     Raises
     ------
     TypeError, ValueError
-        If the files have nothing like it, or cannot be read.
+        If the files have nothing like it.
     """
 
-    def __init__(self, files: Files, query: Query) -> None:
+    def __init__(
+        self, files: Files, query: Query, stored: pa.Schema, paths: Sequence[Path]
+    ) -> None:
         self._files = files
         self._query = query
-        # pyarrow makes no datasets of Arrow streams.
-        self._dataset = None if files.format == "arrow-stream" else dataset_of(files)
-        self._stored = self._dataset.schema if self._dataset else _schema_of_streams(files)
-        self.schema: pa.Schema = query.schema_of(self._stored)
+        self._stored = stored
+        self._paths = paths
+        self.schema: pa.Schema = query.schema_of(stored)
 
     def objects(self, stream: Stream) -> Iterator[Any]:
         """Read the files from the beginning; see `exportable_objects`."""
         return or_empty(with_rows(self._batches()), self.schema)
 
+    def split(self, blocksize: int) -> list[FilesSource]:
+        """Return a source of each file, at least one; see `DatasetSource.split`."""
+        # Only of Parquet it is known what may be read by itself.
+        return [
+            FilesSource(replace(self._files, paths=[path[0]]), self._query, self._stored, [path])
+            for path in self._paths
+        ] or [self]
+
     def _batches(self) -> Iterator[pa.RecordBatch]:
         read = _READERS[self._files.format]
-        for path, keys in self._paths():
+        for path, keys in self._paths:
             try:
                 with closing(read(self._files.filesystem, path, self._stored)) as batches:
                     for batch in batches:
@@ -72,16 +100,17 @@ class FilesSource:
             except pa.ArrowInvalid as error:
                 raise ValueError(f"{path}: {error}") from error
 
-    def _paths(self) -> Iterable[tuple[str, Mapping[str, Any]]]:
-        """Give each file that may have rows of the filter, with what its folders are named."""
-        import pyarrow.dataset as ds
 
-        if self._dataset is None:
-            return ((path, {}) for path in self._files.paths)
-        return (
-            (fragment.path, ds.get_partition_keys(fragment.partition_expression))
-            for fragment in self._dataset.get_fragments(self._query.filter)
-        )
+def _paths_of(dataset: ds.Dataset, query: Query) -> list[Path]:
+    """List the files that may have rows of the filter."""
+    import pyarrow.dataset as ds
+
+    # Wrong filters are refused with the right error first.
+    query.schema_of(dataset.schema)
+    return [
+        (fragment.path, ds.get_partition_keys(fragment.partition_expression))
+        for fragment in dataset.get_fragments(query.filter)
+    ]
 
 
 def _schema_of_streams(files: Files) -> pa.Schema:
