@@ -216,9 +216,9 @@ def to_arrow_device_stream(
     are computed one after the other, on the scheduler that Dask is configured for.
 
     Results of Dask's futures are fetched in order, the two after the one that was asked for in the
-    meantime. An iterator of futures, such as ``distributed.as_completed``, is asked for the next one
-    when the consumer is. No more results are held here; the futures keep theirs on the workers as
-    long as the caller keeps them. What a task raised is raised in its turn.
+    meantime; an iterator of futures, such as ``distributed.as_completed``, is asked for the next
+    one when the consumer is. No more of them are held here. On the workers they stay as long as
+    somebody has the futures. What a task raised is raised in its turn.
 
     The blocks of a Ray dataset come in the order in which Ray computes them: that of the rows if it
     is materialized, or its ``execution_options`` preserve the order. One block is fetched ahead,

@@ -80,7 +80,7 @@ def to_futures(
     --------
     >>> import distributed
     >>> import pyarrow as pa
-    >>> with distributed.Client(processes=False, dashboard_address=None) as client:
+    >>> with distributed.Client(processes=False, dashboard_address=":0") as client:
     ...     flights = cab.dask.to_futures("examples/data/*.parquet", columns=["distance"])
     ...     lengths = client.gather(client.map(len, flights))
     ...     # Back again, in order, one after the other.

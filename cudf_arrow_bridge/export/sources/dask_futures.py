@@ -70,8 +70,7 @@ def gather_results(futures: Sequence[Any]) -> Iterator[Any]:
         for pending in fetched:
             if isinstance(pending, Future):
                 pending.cancel()
-        # Dask keeps the exceptions of tasks, and those keep this frame.
-        futures, rest = (), iter(())
+        # Dask keeps the exceptions of tasks, and by their tracebacks this frame.
         fetched.clear()
 
 

@@ -185,7 +185,7 @@ def _on_workers(client: Any, steps: Iterator[Step], annotations: dict[Any, Any])
             yield gather(*pending.popleft())
             pending.extend(submit(step) for step in islice(steps, 1))
     finally:
-        # Dask keeps the exceptions of tasks, and those keep this frame.
+        # Dask keeps the exceptions of tasks, and by their tracebacks this frame.
         pending.clear()
         results.clear()
 

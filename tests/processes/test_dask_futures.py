@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of Dask's futures: results of another process in order, a bounded number ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.device import wait_until
+
+pytest.importorskip("distributed")
+import dask
+import distributed
+
+from testing import dask_helpers as tasks
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+
+#: How many results are fetched before they are asked for.
+AHEAD = 2
+COUNT = 6
+
+
+@pytest.fixture(scope="module")
+def client():
+    with tasks.two_workers() as connected:
+        yield connected
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(request):
+    """What a test has made on the workers goes with it."""
+    yield
+    if "client" in request.fixturenames:
+        connected = request.getfixturevalue("client")
+        # Its client keeps the exceptions of tasks, and their tracebacks what tests have.
+        for state in list(connected.futures.values()):
+            if state.exception is not None:
+                state.exception.__traceback__ = None
+        gc.collect()
+        assert wait_until(lambda: not tasks.tasks_of(connected)), tasks.tasks_of(connected)
+
+
+def rows(*indices):
+    return [row for index in indices for row in tasks.batch(index).to_pylist()]
+
+
+def read(source):
+    return pa.table(bridge.to_arrow_device_stream(source)).to_pylist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        tasks.array,
+        tasks.batch,
+        lambda index: tasks.batch(index).to_pandas(),
+        lambda index: pa.Table.from_batches([tasks.batch(index)]),
+        lambda index: [tasks.array(index)],
+        lambda index: dask.delayed(tasks.array)(index),
+    ],
+    ids=["DeviceArray", "batch", "pandas", "table", "list", "delayed"],
+)
+def test_results_of_all_kinds_in_order(client, make):
+    assert read(client.map(make, range(COUNT))) == rows(*range(COUNT))
+
+
+def test_a_column(client):
+    futures = client.map(lambda index: tasks.array(index)["index"], range(2))
+    batches = [batch.to_arrow() for batch in bridge.to_arrow_device_stream(futures)]
+    assert pa.chunked_array(batches).to_pylist() == [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        lambda futures: futures[1],
+        lambda futures: tuple(futures[1:2]),
+        lambda futures: iter(futures[1:2]),
+        lambda futures: [[futures[1]]],
+        lambda futures: dask.delayed(futures)[1],
+    ],
+    ids=["one", "tuple", "iterator", "nested", "delayed"],
+)
+def test_arrangements(client, arrange):
+    assert read(arrange(client.map(tasks.array, range(3)))) == rows(1)
+
+
+def test_among_other_sources(client):
+    future, delayed = client.submit(tasks.array, 0), dask.delayed(tasks.array)(1)
+    assert read([future, delayed, tasks.batch(2), future]) == rows(0, 1, 2, 0)
+
+
+def test_delayed_arrays_and_bags_of_them(client):
+    import dask.bag
+
+    assert read([dask.delayed(tasks.array)(index) for index in range(3)]) == rows(0, 1, 2)
+    bag = dask.bag.from_sequence(range(4), npartitions=2).map(tasks.array)
+    assert read(bag) == rows(0, 1, 2, 3)
+    assert read(bag.persist()) == rows(0, 1, 2, 3)
+
+
+def test_actors(client):
+    maker = client.submit(tasks.Maker, actor=True).result()
+    assert read([maker.array(index) for index in range(3)]) == rows(0, 1, 2)
+
+
+def arrays_alive():
+    gc.collect()
+    return sum(type(obj) is bridge.DeviceArray for obj in gc.get_objects())
+
+
+def test_a_bounded_number_is_fetched_ahead(client, monkeypatch):
+    fetched = []
+    gather = distributed.Client.gather
+
+    def noting(self, future, **options):
+        fetched.append(future.key)
+        return gather(self, future, **options)
+
+    monkeypatch.setattr(distributed.Client, "gather", noting)
+    before = arrays_alive()
+    futures = client.map(tasks.array, range(COUNT))
+    keys = [future.key for future in futures]
+    distributed.wait(futures)
+    batches = iter(bridge.to_arrow_device_stream(futures))
+    assert fetched == []
+    for asked in range(1, COUNT + 1):
+        current = next(batches)
+        assert current["index"].to_arrow().to_pylist() == [asked - 1] * 3
+        ahead = min(asked + AHEAD, COUNT)
+        assert fetched == keys[:ahead]
+        # The result that was asked for, and the batch that the consumer has of it.
+        assert wait_until(
+            lambda ahead=ahead, asked=asked: arrays_alive() - before == 2 + ahead - asked
+        )
+    del current
+
+
+def test_futures_of_an_iterator_are_submitted_when_they_are_asked_for(client):
+    submitted = []
+
+    def submit():
+        for index in range(COUNT):
+            submitted.append(index)
+            yield client.submit(tasks.array, index)
+
+    batches = iter(bridge.to_arrow_device_stream(submit()))
+    for asked in range(COUNT):
+        assert len(next(batches)) == 3
+        assert submitted == [*range(asked + 1)]
+        # Its results are released as the consumer passes them.
+        assert wait_until(lambda: len(tasks.tasks_of(client)) <= 1)
+    assert next(batches, None) is None
+
+
+def test_as_they_complete(client):
+    event = distributed.Event("the first one", client=client)
+    late = client.submit(tasks.array_after, "the first one", 0)
+    early = client.submit(tasks.array, 1)
+    batches = iter(bridge.to_arrow_device_stream(distributed.as_completed([late, early])))
+    assert next(batches).to_arrow().to_pylist() == rows(1)
+    event.set()
+    assert next(batches).to_arrow().to_pylist() == rows(0)
+    assert next(batches, None) is None
+    assert read(distributed.as_completed([late, early]).batches()) in (rows(0, 1), rows(1, 0))
+
+
+def test_results_beside_their_futures_would_come_twice(client):
+    completed = distributed.as_completed([client.submit(tasks.array, 0)], with_results=True)
+    with pytest.raises(TypeError, match="futures without their results expected"):
+        next(iter(bridge.to_arrow_device_stream(completed)))
+
+
+def test_a_list_can_be_read_again_and_an_iterator_once(client):
+    futures = client.map(tasks.array, range(3))
+    stream = bridge.to_arrow_device_stream(futures)
+    for _ in range(2):
+        assert pa.table(stream).to_pylist() == rows(0, 1, 2)
+    once = bridge.to_arrow_device_stream(iter(futures))
+    assert pa.table(once).num_rows == 9
+    with pytest.raises(ValueError, match="can be consumed once"):
+        pa.table(once)
+
+
+def test_an_error_comes_in_its_turn_and_keeps_no_results(client):
+    futures = [*client.map(tasks.array, range(3)), client.submit(tasks.fail, 3)]
+    futures += client.map(tasks.array, range(4, 7))
+    distributed.wait(futures)
+    before = arrays_alive()
+    batches = iter(bridge.to_arrow_device_stream(futures))
+    assert [len(next(batches)) for _ in range(3)] == [3, 3, 3]
+    with pytest.raises(KeyError, match="task 3"):
+        next(batches)
+    assert wait_until(lambda: arrays_alive() == before)
+
+
+def test_an_error_of_a_partition_keeps_no_others(client):
+    partitions = [dask.delayed(function)(0) for function in (tasks.array, tasks.fail, tasks.array)]
+    batches = iter(bridge.to_arrow_device_stream(partitions))
+    next(batches)
+    with pytest.raises(KeyError, match="task 0"):
+        next(batches)
+    assert wait_until(lambda: tasks.tasks_of(client) == [partitions[1].key])
+
+
+def test_a_future_that_was_cancelled(client):
+    future = client.submit(tasks.array_after, "never", 0)
+    future.cancel()
+    with pytest.raises(concurrent.futures.CancelledError, match="cancelled"):
+        read([future])
+    distributed.Event("never", client=client).set()
+
+
+def test_closing_gives_up_what_is_awaited(client):
+    futures = [client.submit(tasks.array, 0), client.submit(tasks.array_after, "closed", 1)]
+    stream = bridge.to_arrow_device_stream(futures)
+    batches = iter(stream)
+    next(batches)
+    stream.release()
+    del stream, batches, futures
+    gc.collect()
+    # Released though it runs still: nobody waits for it.
+    assert wait_until(lambda: not tasks.tasks_of(client))
+    distributed.Event("closed", client=client).set()
+
+
+def test_within_a_task(client):
+    futures = client.map(tasks.array, range(3))
+    assert client.submit(tasks.rows_read_by_task, [[*futures]]).result() == rows(0, 1, 2)
+
+
+def test_in_an_event_loop(client):
+    async def main():
+        address = client.scheduler.address
+        async with distributed.Client(address, asynchronous=True) as own:
+            futures = own.map(tasks.array, range(3))
+            with pytest.raises(RuntimeError, match="another thread"):
+                next(iter(bridge.to_arrow_device_stream(futures)))
+            threaded = await asyncio.to_thread(read, futures)
+            stream = bridge.to_arrow_device_async(futures)
+            awaited = [row async for batch in stream for row in batch.to_arrow().to_pylist()]
+            return threaded, awaited
+
+    assert asyncio.run(main()) == (rows(0, 1, 2), rows(0, 1, 2))
+
+
+def test_frames_of_pandas_keep_their_index(client):
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 8], name="key"))
+    stream = bridge.to_arrow_device_stream([client.submit(lambda: frame)])
+    assert next(iter(stream)).to_pandas().equals(frame)
+
+
+def test_nothing_of_dask_is_imported_to_find_out():
+    code = (
+        "import sys, pyarrow as pa, cudf_arrow_bridge as cab\n"
+        "pa.table(cab.to_arrow_device_stream([pa.record_batch({'a': [1]})]))\n"
+        "print([name for name in ('dask', 'distributed') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Dask cluster of two processes, and tasks for it, which its workers import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import distributed
+import pyarrow as pa
+
+import cudf_arrow_bridge as bridge
+
+
+@contextmanager
+def two_workers() -> Iterator[distributed.Client]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def tasks_of(client: distributed.Client) -> list[str]:
+    """The keys of everything that the scheduler knows of."""
+    return client.run_on_scheduler(_tasks)
+
+
+def _tasks(dask_scheduler: Any) -> list[str]:
+    return list(dask_scheduler.tasks)
+
+
+def batch(index: int) -> pa.RecordBatch:
+    return pa.record_batch({"index": [index] * 3, "text": ["a", None, str(index)]})
+
+
+def array(index: int) -> bridge.DeviceArray:
+    return bridge.to_arrow_device(batch(index))
+
+
+def array_after(event: str, index: int) -> bridge.DeviceArray:
+    """An array that is made when the cluster's event of this name is set."""
+    assert distributed.Event(event).wait(60)
+    return array(index)
+
+
+def fail(index: int) -> None:
+    raise KeyError(f"task {index}")
+
+
+def rows_read_by_task(futures: list[distributed.Future]) -> list[dict[str, Any]]:
+    """The rows of futures, read by a task in the middle of others."""
+    with distributed.worker_client():
+        return pa.table(bridge.to_arrow_device_stream(futures)).to_pylist()
+
+
+class Maker:
+    """An actor."""
+
+    def array(self, index: int) -> bridge.DeviceArray:
+        return array(index)
+
+
+def read_so_far() -> int:
+    """The bytes that this process has read from files."""
+    with open("/proc/self/io") as counters:
+        name, value = counters.readline().split()
+    assert name == "rchar:"
+    return int(value)
+
+
+def pid_of(*_: Any) -> int:
+    return os.getpid()
