@@ -11,7 +11,7 @@ from ..arrow.options import check_option
 from ..arrow.schemas import empty
 from ..cuda.residency import has_gpu
 from ..from_arrow import from_arrow_device
-from ..to_arrow import to_arrow_device, to_arrow_device_stream
+from ..to_arrow import to_arrow_device_stream
 from .futures import scatter
 from .parts import BLOCKSIZE, Part, parts_of, read_part
 
@@ -67,7 +67,7 @@ def to_dataframe(
     Notes
     -----
     The index is the one that the schema's metadata for pandas tells, else a range. A range index is
-    continued from batch to batch of a frame that is sent from here, and begins anew in each
+    continued from batch to batch of a frame that is taken from here, and begins anew in each
     partition that is read from files.
 
     What is selected from the DataFrame later is not pushed down to the files: `columns` and
@@ -119,7 +119,9 @@ def _meta_of(schema: Any, to: To) -> Any:
     """Make a frame without rows, as Dask wants it."""
     from dask.dataframe.utils import clear_known_categories
 
-    return clear_known_categories(frame_of(to_arrow_device(empty(schema)), to))
+    # A column has its name by the request alone.
+    (array,) = to_arrow_device_stream([empty(schema)], requested_schema=schema)
+    return clear_known_categories(frame_of(array, to))
 
 
 def read_frame(part: Part, to: To) -> Any:

@@ -60,4 +60,7 @@ def parts_of(
 
 def read_part(part: Part) -> DeviceArray:
     """Read a part of files as one array, on the machine that calls this."""
-    return to_arrow_device(to_arrow_device_stream(part))
+    joined = to_arrow_device(to_arrow_device_stream(part))
+    # As a batch of a stream, so that a range index has its name, whatever the number of rows.
+    (array,) = to_arrow_device_stream([joined])
+    return array

@@ -41,12 +41,7 @@ def _nothing_is_left(request):
     yield
     if "client" in request.fixturenames:
         connected = request.getfixturevalue("client")
-        # Its client keeps the exceptions of tasks, and their tracebacks what tests have.
-        for state in list(connected.futures.values()):
-            if state.exception is not None:
-                state.exception.__traceback__ = None
-        gc.collect()
-        assert wait_until(lambda: not tasks.tasks_of(connected)), tasks.tasks_of(connected)
+        assert tasks.is_nothing_left(connected), tasks.tasks_of(connected)
 
 
 def rows(*indices):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import distributed
 import pyarrow as pa
 
 import cudf_arrow_bridge as bridge
+from testing.device import wait_until
 
 
 @contextmanager
@@ -28,6 +30,16 @@ def two_workers() -> Iterator[distributed.Client]:
 def tasks_of(client: distributed.Client) -> list[str]:
     """The keys of everything that the scheduler knows of."""
     return client.run_on_scheduler(_tasks)
+
+
+def is_nothing_left(client: distributed.Client) -> bool:
+    """Whether the scheduler forgets everything now that a test has let go of it."""
+    # Its client keeps the exceptions of tasks, and their tracebacks what the test had.
+    for state in list(client.futures.values()):
+        if state.exception is not None:
+            state.exception.__traceback__ = None
+    gc.collect()
+    return wait_until(lambda: not tasks_of(client))
 
 
 def _tasks(dask_scheduler: Any) -> list[str]:
@@ -75,3 +87,7 @@ def read_so_far() -> int:
 
 def pid_of(*_: Any) -> int:
     return os.getpid()
+
+
+def sum_of(array: bridge.DeviceArray, column: str) -> int:
+    return int(array[column].to_arrow().to_numpy().sum())
