@@ -38,8 +38,8 @@ def to_dataframe(
     """Make a Dask DataFrame, whose partitions are frames of cuDF or pandas.
 
     Files are read when partitions are computed, by the tasks of them. Anything else is taken in
-    now: with a distributed client it is sent to the workers as `to_futures` does, without one it
-    stays in this process.
+    now: with a distributed client it is sent to the workers as `to_futures` does, and made frames
+    there; without one it stays in this process.
 
     Parameters
     ----------
@@ -98,8 +98,11 @@ def to_dataframe(
         meta = _meta_of(stream, target)
         # With a client, its method.
         client = getattr(get_scheduler(), "__self__", None)
-        arrays = stream if client is None else scatter(stream, client)
-        frames = [delayed(frame_of)(array, target) for array in arrays]
+        if client is None:
+            frames = [delayed(frame_of)(array, target) for array in stream]
+        else:
+            # At once, as workers that keep frames need no arrays.
+            frames = client.map(frame_of, scatter(stream, client), to=target, pure=False)
     # What pandas makes of nulls would not be verified.
     frame: DataFrame | Series = from_delayed(frames, meta=meta, verify_meta=False)
     return frame
