@@ -193,6 +193,8 @@ def test_an_error_comes_in_its_turn_and_keeps_no_results(client):
     before = arrays_alive()
     batches = iter(bridge.to_arrow_device_stream(futures))
     assert [len(next(batches)) for _ in range(3)] == [3, 3, 3]
+    # The third one's result, and the one after that of the task that failed.
+    assert wait_until(lambda: arrays_alive() == before + 2)
     with pytest.raises(KeyError, match="task 3"):
         next(batches)
     assert wait_until(lambda: arrays_alive() == before)

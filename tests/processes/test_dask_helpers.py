@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -357,6 +359,16 @@ def test_categories_may_differ(scheduler, parquet):
     frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
     assert not frame["c"].cat.known
     assert frame["c"].astype("object").compute().tolist() == BOTH["c"].to_pylist()
+
+
+@pytest.mark.parametrize("name", bridge.dask.__all__)
+def test_the_examples_print_what_they_say(client, monkeypatch, name):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    function = getattr(bridge.dask, name)
+    (test,) = doctest.DocTestFinder().find(function, name, globs={"cab": bridge}, module=False)
+    assert test.examples
+    out = []
+    assert not doctest.DocTestRunner().run(test, out=out.append).failed, "".join(out)
 
 
 def test_back_as_a_stream(scheduler, parquet):

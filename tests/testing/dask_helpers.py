@@ -91,3 +91,7 @@ def pid_of(*_: Any) -> int:
 
 def sum_of(array: bridge.DeviceArray, column: str) -> int:
     return int(array[column].to_arrow().to_numpy().sum())
+
+
+def device_type(array: bridge.DeviceArray) -> int:
+    return int(array.device_type)
