@@ -335,7 +335,15 @@ class DeviceArray(TableFace, TensorProtocols):
         return DeviceArray._reduce(self, protocol)
 
     def __copy__(self) -> DeviceArray:
-        """Return another array over the same buffers, which is released on its own."""
+        """Return another array over the same buffers, which is released on its own.
+
+        Raises
+        ------
+        ValueError
+            After `release`.
+        """
+        if self.is_released:
+            raise ValueError("an array that was released found, one with data expected")
         return self._over(self._array.share(), self._exporter)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DeviceArray:

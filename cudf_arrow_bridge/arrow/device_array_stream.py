@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, SupportsIndex
 from weakref import ref
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from ..cuda.residency import DeviceType, has_gpu
 from . import display
 from .device_array import DeviceArray, Exporter
 from .options import Kind
+from .refusals import stays_here
 from .schemas import as_field, as_schema, check_num_fields
 
 if TYPE_CHECKING:
@@ -288,6 +289,16 @@ class DeviceArrayStream:
 
     def __exit__(self, *exception: object) -> None:
         self.release()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be pickled or copied: the arrays of a stream can be, not where they come from.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise stays_here(self)
 
     def _state(self) -> str:
         if self._is_released:

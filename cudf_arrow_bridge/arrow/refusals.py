@@ -9,7 +9,7 @@ from typing import Any
 
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 
-__all__ = ["ANY_PROTOCOL", "is_of_cudf", "refusal"]
+__all__ = ["ANY_PROTOCOL", "is_of_cudf", "refusal", "stays_here"]
 
 #: The protocols of arrays and streams, for messages.
 ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
@@ -37,6 +37,20 @@ def refusal(obj: Any, expected: str, takes_several: str | None = None) -> TypeEr
     advice = _advice(obj, takes_several)
     message = f"an object of type {type(obj).__name__} found, {expected} expected"
     return TypeError(f"{message}: {advice}" if advice else message)
+
+
+def stays_here(stream: object) -> TypeError:
+    """Return the error for a stream that is to be pickled or copied: its source stays where it is.
+
+    Parameters
+    ----------
+    stream
+        The stream.
+    """
+    return TypeError(
+        f"an object of type {type(stream).__name__} found, arrays expected: pickle or copy those "
+        "that the stream gives"
+    )
 
 
 def _advice(obj: Any, takes_several: str | None) -> str:

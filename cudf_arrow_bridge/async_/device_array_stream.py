@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol, SupportsIndex
+
+from ..arrow.refusals import stays_here
 
 if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
@@ -70,3 +72,13 @@ class AsyncDeviceArrayStream:
         Interface".
         """
         self._batches.export_to(handler_address)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be pickled or copied: the arrays of a stream can be, not where they come from.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise stays_here(self)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays through pickles, and where their buffers are to lie.
+
+Other processes import this to do what the tests ask them for.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+
+import cudf_arrow_bridge as cab
+from testing.ipc.samples import written
+from testing.peers.arrays import DeviceOnly
+
+#: Protocols, and whether buffers travel beside the pickle.
+WAYS = {
+    **{f"protocol {protocol}": (protocol, False) for protocol in (2, 3, 4, 5)},
+    "out of band": (5, True),
+}
+
+
+def taken_apart(obj):
+    """A pickle, and the buffers beside it."""
+    buffers = []
+    return pickle.dumps(obj, protocol=5, buffer_callback=buffers.append), buffers
+
+
+def sent(obj, way="out of band"):
+    """What arrives of an object."""
+    protocol, is_out_of_band = WAYS[way]
+    if not is_out_of_band:
+        return pickle.loads(pickle.dumps(obj, protocol))
+    data, buffers = taken_apart(obj)
+    return pickle.loads(data, buffers=buffers)
+
+
+def adopted(schema, batches):
+    """Arrays over batches of any type, also those that cuDF lacks."""
+    return list(cab.ipc.open_stream(written(schema, batches)))
+
+
+def batch_in(array):
+    """A record batch of pyarrow's over the same memory, checked."""
+    return checked(pa.record_batch(DeviceOnly(array)))
+
+
+def column_in(array):
+    """An array of pyarrow's over the same memory, checked."""
+    return checked(pa.array(DeviceOnly(array)))
+
+
+def checked(arrow):
+    arrow.validate(full=True)
+    return arrow
+
+
+def places(buffers):
+    """Where buffers lie, and their sizes."""
+    found = map(pa.py_buffer, buffers)
+    return [(buffer.address, buffer.size) for buffer in found]
+
+
+def copied(buffers):
+    """Buffers with the same content, elsewhere."""
+    return [_copy(memoryview(buffer)) for buffer in buffers]
+
+
+def _copy(view):
+    memory = pa.allocate_buffer(view.nbytes)
+    memoryview(memory).cast("B")[:] = view.cast("B")
+    return memory
+
+
+def referred(array):
+    """Address and size of each buffer that rows of pyarrow's refer to, in the order of Arrow IPC.
+
+    None for an address if the bytes are to be made: masks that begin in the midst of a byte, and
+    offsets that do not begin with 0.
+    """
+    dictionaries = []
+    found = [place for place in _referred(array, dictionaries) if place[1]]
+    for values in dictionaries:
+        found += referred(values)
+    return found
+
+
+def referred_of_batch(batch):
+    """The same of all columns; dictionaries follow all of them."""
+    dictionaries = []
+    found = [place for c in batch.columns for place in _referred(c, dictionaries) if place[1]]
+    for values in dictionaries:
+        found += referred(values)
+    return found
+
+
+def _referred(array, dictionaries):
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    type_, size, begin = array.type, len(array), array.offset
+    own = array.buffers()
+    if pa.types.is_null(type_):
+        return
+    if pa.types.is_run_end_encoded(type_):
+        yield from _referred(array.run_ends, dictionaries)
+        yield from _referred(array.values, dictionaries)
+        return
+    yield _bits(own[0], begin, size) if array.null_count else (None, 0)
+    if pa.types.is_struct(type_):
+        for i in range(type_.num_fields):
+            yield from _referred(array.field(i), dictionaries)
+    elif type_ in (pa.string_view(), pa.binary_view()):
+        yield own[1].address + 16 * begin, 16 * size
+        yield from ((data.address, data.size) for data in own[2:])
+    elif pa.types.is_list_view(type_) or pa.types.is_large_list_view(type_):
+        width = 8 if pa.types.is_large_list_view(type_) else 4
+        yield from ((part.address + width * begin, width * size) for part in own[1:3])
+        yield from _referred(array.values, dictionaries)
+    elif pa.types.is_fixed_size_list(type_):
+        width = type_.list_size
+        yield from _referred(array.values.slice(begin * width, size * width), dictionaries)
+    elif (width := _offset_width(type_)) is not None:
+        offsets = own[1].slice(begin * width, (size + 1) * width).to_pybytes() if size else bytes(8)
+        first, last = (int.from_bytes(end, "little") for end in (offsets[:width], offsets[-width:]))
+        yield None if first or not size else own[1].address + begin * width, (size + 1) * width
+        if type_.num_fields == 0:
+            yield own[2].address + first if last > first else None, last - first
+        else:
+            yield from _referred(array.values.slice(first, last - first), dictionaries)
+    elif pa.types.is_boolean(type_):
+        yield _bits(own[1], begin, size)
+    else:
+        width = array.indices.type if pa.types.is_dictionary(type_) else type_
+        width = width.bit_width // 8
+        yield own[1].address + width * begin, width * size
+        if pa.types.is_dictionary(type_):
+            dictionaries.append(array.dictionary)
+
+
+def _bits(buffer, begin, size):
+    return None if begin % 8 else buffer.address + begin // 8, (size + 7) // 8
+
+
+def _offset_width(type_):
+    wide = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
+    narrow = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
+    if any(kind(type_) for kind in wide):
+        return 8
+    return 4 if any(kind(type_) for kind in narrow) else None
+
+
+def echo(obj):
+    """What another process gives back."""
+    return obj

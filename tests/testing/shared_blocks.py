@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers of pickles in shared memory, and what other processes do with arrays."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from multiprocessing.shared_memory import SharedMemory
+
+import pyarrow as pa
+
+import cudf_arrow_bridge as cab
+from testing.pickles import places, taken_apart
+
+
+def padded(size):
+    return -(-size // 64) * 64
+
+
+def fill(block, buffers):
+    """Copy buffers to a block, one behind the other; returns where each begins."""
+    begins, end = [], 0
+    for view in map(memoryview, buffers):
+        block.buf[end : end + view.nbytes] = view.cast("B")
+        begins.append(end)
+        end += padded(view.nbytes)
+    return begins
+
+
+def parts(block, begins, sizes):
+    return [
+        block.buf[begin : begin + size].toreadonly()
+        for begin, size in zip(begins, sizes, strict=True)
+    ]
+
+
+def read(name, data, pieces):
+    """Load a pickle over a block; returns where the array's buffers begin in it, and the rows."""
+    block = SharedMemory(name)
+    try:
+        (start, _), *_ = places([block.buf])
+        array = pickle.loads(data, buffers=parts(block, *zip(*pieces, strict=True)))
+        found = [address - start for address, _ in places(taken_apart(array)[1])]
+        rows = pa.ipc.read_record_batch(pa.record_batch(array).serialize(), pa.schema(array))
+        del array
+        gc.collect()
+    finally:
+        # Refused while anything refers to the block.
+        block.close()
+    return found, rows
+
+
+def pass_on(there, back):
+    """Give back what comes, until None does."""
+    while (obj := there.get()) is not None:
+        back.put(obj)
+
+
+def released(_):
+    """Return what cannot be returned."""
+    array = cab.to_arrow_device(pa.array([1]))
+    array.release()
+    return array
