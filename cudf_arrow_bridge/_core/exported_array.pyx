@@ -227,8 +227,8 @@ cdef class DescribedArray:
         Returns
         -------
         DeviceArray
-            This array if nothing is requested, or if it is a child of what `to_host` copied; else
-            another that shares its buffers where it can.
+            This array if nothing is requested, or if it is a child or a deep copy of what `to_host`
+            gave; else another that shares its buffers where it can.
 
         Raises
         ------

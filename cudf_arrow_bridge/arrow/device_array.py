@@ -136,7 +136,8 @@ class DeviceArray(TableFace, TensorProtocols):
     def buffers(self) -> list[BufferInfo]:
         """Describe all buffers, children's and a dictionary's included.
 
-        For device memory, the size of each string column's data takes a scalar read, which waits.
+        For device memory, the size of each string column's data takes a scalar read, which waits;
+        with views, that of each of their data buffers.
         """
         return [info for info, *_ in walk_buffers(self._array, as_field(self._arrow_schema).type)]
 

@@ -115,7 +115,7 @@ def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) 
     header, buffers
         What `pack` gave: the buffers have the buffer protocol, ``__cuda_array_interface__`` or
         ``__dlpack__``. Nothing is followed before all sizes have been checked, and the ends of
-        offsets are.
+        offsets and runs are.
     labels
         The labels of the array, which are any objects.
 

@@ -104,7 +104,7 @@ struct ipc_batch {
 /// How much of a batch is checked before it is used.
 enum class body_checks : std::int8_t {
   sizes,  ///< metadata and sizes of buffers; no buffer is read
-  ends,   ///< also the first and last offset of strings and lists; on device memory this waits once
+  ends,   ///< also the ends of offsets, and of runs; on device memory this waits once
   all     ///< also all that full validation of an import checks, of device memory on a host copy
 };
 

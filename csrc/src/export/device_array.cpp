@@ -32,12 +32,15 @@ array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree,
   return tree->nodes[node];
 }
 
-/// Bytes of the data that the strings up to the last row of a node take, from its last offset.
-std::int64_t string_bytes(array_node const& node, memory_location const& location)
+/// Reads a size that stands in a buffer: the last offset of strings, or a size beside views.
+std::int64_t read_size(void const* sizes,
+                       std::int64_t index,
+                       std::int64_t width,
+                       memory_location const& location)
 {
-  return detail::read_offset(node.buffers[1],
-                             node.offset + node.length,
-                             offset_width(node.layout),
+  return detail::read_offset(sizes,
+                             index,
+                             width,
                              location.device_type == ARROW_DEVICE_CPU,
                              cuda::stream_ref{cudaStream_t{}});
 }
@@ -159,44 +162,46 @@ std::vector<buffer_info> device_array::buffers() const
 {
   auto const& node = node_of(tree_, node_);
   auto const rows  = node.offset + node.length;
+  auto const width = offset_width(node.layout);
   auto result      = std::vector<buffer_info>{};
   auto const add   = [&](std::string_view name, std::int64_t size) {
     auto const i        = result.size();
     auto const* address = node.first_buffer()[i];
-    auto const reason   = i >= node.copied.size() || node.copied[i] == detail::copy_reason::none
-                            ? reason_of(address, tree_->made.get())
-                            : detail::text_of(node.copied[i]);
+    // Further data of views is as their first.
+    auto const copied = node.copied[std::min(i, node.copied.size() - 1)];
+    auto const reason = copied == detail::copy_reason::none ? reason_of(address, tree_->made.get())
+                                                            : detail::text_of(copied);
     result.push_back({name, address, address == nullptr ? 0 : size, reason});
   };
-  auto const add_views = [&] {
-    // Any number of buffers of data, and last their sizes, in memory that the CPU can read.
-    auto const count  = std::size_t{node.num_view_buffers} - 3;
-    auto const* sizes = static_cast<std::int64_t const*>(node.view_buffers[2 + count]);
-    add("views", rows * 16);
-    for (std::size_t i = 0; i < count; ++i) { add("data", sizes[i]); }
-    result.push_back({"sizes",
-                      sizes,
-                      static_cast<std::int64_t>(count * sizeof(std::int64_t)),
-                      detail::text_of(node.copied[1])});
-  };
-  if (node.layout == array_layout::null) { return result; }
+  if (node.num_buffers() == 0) { return result; }
   add("validity", bytes_for_bits(rows));
   switch (node.layout) {
     case array_layout::fixed: add("data", bytes_for_bits(rows * node.per_row)); break;
     case array_layout::offsets32:
-    case array_layout::offsets64: add("offsets", (rows + 1) * offset_width(node.layout)); break;
+    case array_layout::offsets64: add("offsets", (rows + 1) * width); break;
     case array_layout::string32:
     case array_layout::string64:
       wait();
-      add("offsets", (rows + 1) * offset_width(node.layout));
-      add("data", string_bytes(node, tree_->location));
+      add("offsets", (rows + 1) * width);
+      add("data", read_size(node.buffers[1], rows, width, tree_->location));
       break;
     case array_layout::list_views32:
     case array_layout::list_views64:
-      add("offsets", rows * offset_width(node.layout));
-      add("sizes", rows * offset_width(node.layout));
+      add("offsets", rows * width);
+      add("sizes", rows * width);
       break;
-    case array_layout::views: add_views(); break;
+    case array_layout::views: {
+      wait();
+      add("views", rows * 16);
+      auto const last   = std::size_t{node.num_view_buffers} - 1;
+      auto const* sizes = node.view_buffers[last];
+      for (std::int64_t i = 0; result.size() < last; ++i) {
+        add("data", read_size(sizes, i, sizeof(std::int64_t), tree_->location));
+      }
+      auto const size = static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t));
+      result.push_back({"sizes", sizes, size, detail::text_of(node.copied[1])});
+      break;
+    }
     default: break;
   }
   return result;

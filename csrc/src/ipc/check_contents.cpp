@@ -12,12 +12,13 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// Checks the first and last offset of all columns; on device memory in two passes, with one wait
-/// between them.
+/// Checks the first and last offset, and the last run end, of all columns; on device memory in two
+/// passes, with one wait between them.
 class ends_checker {
  public:
   ends_checker(array_tree const& tree, cuda::stream_ref stream)
@@ -44,8 +45,25 @@ class ends_checker {
     return static_cast<std::byte const*>(node.buffers[1]) + node.length * offset_width(node.layout);
   }
 
+  static bool has_runs(array_node const& node)
+  { return node.layout == array_layout::runs && node.length > 0; }
+
+  /// Where the last run end is, and its bytes.
+  [[nodiscard]] std::pair<std::byte const*, std::int64_t> last_run_of(
+    array_node const& node, parsed_tree const& types) const
+  {
+    auto const& ends  = tree_.nodes[node.first_child];
+    auto const width  = types.children.front().type.element_bits / 8;
+    auto const* first = static_cast<std::byte const*>(ends.buffers[1]);
+    return {first + (ends.length - 1) * width, width};
+  }
+
   void add_level(array_node const& node, parsed_tree const& types)
   {
+    if (has_runs(node)) {
+      auto const [address, width] = last_run_of(node, types);
+      batch_.add(address, width);
+    }
     if (is_checked(node)) {
       auto const width = offset_width(node.layout);
       batch_.add(node.buffers[1], width);
@@ -59,6 +77,7 @@ class ends_checker {
   void check_level(array_node const& node, parsed_tree const& types, column_path const& path)
   {
     if (is_checked(node)) { check_ends(node, ends_of(node), path); }
+    if (has_runs(node)) { check_runs(node, last_run_end(node, types), path); }
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
       check_level(tree_.nodes[node.first_child + i], types.children[i], column_path{path, name});
@@ -74,6 +93,22 @@ class ends_checker {
     auto const first = next_;
     next_ += 2;
     return {batch_.at(first), batch_.at(first + 1)};
+  }
+
+  std::int64_t last_run_end(array_node const& node, parsed_tree const& types)
+  {
+    if (!host_) { return batch_.at(next_++); }
+    auto const [address, width] = last_run_of(node, types);
+    return read_offset(address, 0, width, true, cuda::stream_ref{cudaStream_t{}});
+  }
+
+  static void check_runs(array_node const& node, std::int64_t last, column_path const& path)
+  {
+    if (last < node.length) {
+      fail_invalid(path,
+                   "a last run end of " + std::to_string(last) + " found, at least " +
+                     std::to_string(node.length) + " expected");
+    }
   }
 
   static void check_ends(array_node const& node, offset_ends ends, column_path const& path)

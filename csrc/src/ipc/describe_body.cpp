@@ -234,7 +234,7 @@ class body_builder {
     // The sizes are not part of a message, whose buffers have theirs.
     for (std::size_t slot = 2; slot < last; ++slot) {
       auto const size = read_offset(
-        node.view_buffers[last], static_cast<std::int64_t>(slot) - 2, 8, true, exec_.stream);
+        node.view_buffers[last], static_cast<std::int64_t>(slot) - 2, 8, exec_.host, exec_.stream);
       add(node.view_buffers[slot], 0, size);
     }
     body_.variadic_counts.push_back(static_cast<std::int64_t>(last) - 2);
