@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device arrays through pickles, by way of the host and back; copies stay on the device."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.processes.packing import pack, unpack
+from testing import samples
+from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
+from testing.pickles import WAYS, sent, taken_apart
+
+pytestmark = GPU
+
+SLICES = [(0, samples.MANY), (8, 64), (1, 64), (9, 65), (33, 0)]
+#: pylibcudf's conversion has no null type and one width of dictionary indices.
+TYPES = [t for t in samples.TYPES if not (pa.types.is_null(t) or pa.types.is_dictionary(t))]
+types = pytest.mark.parametrize("type_", TYPES, ids=str)
+
+
+def columns_of(type_):
+    """Columns in device memory, whole and sliced, and what their rows are."""
+    array = samples.values(type_, samples.MANY, "some")
+    column = on_device(array)
+    for offset, size in SLICES:
+        yield sliced(column, offset, size), unnamed(array.slice(offset, size).to_pylist())
+
+
+def addresses(array):
+    return {buffer.address for buffer in array.buffers() if buffer.size}
+
+
+def assert_on_device(array, expected):
+    assert array.device_type == cab.DeviceType.CUDA
+    assert array.device_id == 0
+    assert unnamed(rows(array)) == expected
+
+
+@types
+def test_columns_come_back_on_the_device(type_):
+    for column, expected in columns_of(type_):
+        for way in WAYS:
+            assert_on_device(sent(cab.to_arrow_device(column), way), expected)
+
+
+@types
+def test_tables_come_back_on_the_device(type_):
+    for column, expected in columns_of(type_):
+        array = cab.to_arrow_device(plc.Table([column, column]))
+        found = sent(array)
+        assert_on_device(found, [{"0": value, "1": value} for value in expected])
+        assert addresses(found).isdisjoint(addresses(array))
+        assert found.schema.equals(array.schema, check_metadata=True)
+
+
+@types
+def test_a_body_is_one_buffer_of_host_memory(type_):
+    for column, expected in columns_of(type_):
+        data, buffers = taken_apart(cab.to_arrow_device(column))
+        assert len(buffers) <= 1
+        assert all(memoryview(buffer).readonly for buffer in buffers)
+        given = [bytes(buffer) for buffer in buffers]
+        assert_on_device(pickle.loads(data, buffers=given), expected)
+        # They begin where they like: they are copied to the device anyhow.
+        given = [memoryview(b"." + buffer)[1:] for buffer in given]
+        assert_on_device(pickle.loads(data, buffers=given), expected)
+
+
+def test_frames_come_back():
+    import cudf
+    from cudf.testing import assert_frame_equal
+
+    frame = cudf.DataFrame({"a": [1, None, 3], "b": ["x", "yy", None]}, index=[5, 7, 9])
+    frame["c"] = frame["b"].astype("category")
+    assert_frame_equal(cab.from_arrow_device(sent(cab.to_arrow_device(frame))), frame)
+    *_, last = cab.to_arrow_device_stream(frame, max_rows=2)
+    assert_frame_equal(cab.from_arrow_device(sent(last)), frame.iloc[2:])
+
+
+def test_empty_ones_too():
+    for empty in (pa.array([], pa.int32()), pa.array([], pa.string()), pa.array([[]])[:0]):
+        assert_on_device(sent(cab.to_arrow_device(on_device(empty))), [])
+
+
+def test_memory_of_every_kind(resource):
+    _, label = resource
+    column = on_device(pa.array([1, None, 3]))
+    array = cab.to_arrow_device(column)
+    assert array.device_type == cab.DeviceType[label]
+    for way in WAYS:
+        found = sent(array, way)
+        assert rows(found) == [1, None, 3]
+        # It comes from the reader's resource; pinned memory is the host's, and stays there.
+        on_host = label == "CUDA_HOST"
+        assert found.device_type == cab.DeviceType["CPU" if on_host else label]
+
+
+@types
+def test_buffers_may_stay_on_the_device(type_):
+    for column, expected in columns_of(type_):
+        array = cab.to_arrow_device(column)
+        header, buffers = pack(array, to_host=False)
+        assert all(hasattr(buffer, "__cuda_array_interface__") for buffer in buffers)
+        found = unpack(header, buffers)
+        assert_on_device(found, expected)
+        assert addresses(found) <= {buffer.address for buffer in buffers}
+    header, buffers = pack(cab.to_arrow_device(on_device(pa.array([1, 2]))), to_host=False)
+    assert [buffer.size for buffer in buffers] == [16]
+
+
+@types
+def test_deep_copies_stay_on_the_device(type_):
+    for column, expected in columns_of(type_):
+        array = cab.to_arrow_device(column)
+        shallow, deep = copy.copy(array), copy.deepcopy(array)
+        assert addresses(shallow) == addresses(array)
+        assert addresses(deep).isdisjoint(addresses(array))
+        assert deep.device_type == cab.DeviceType.CUDA
+        assert deep.device_id == array.device_id
+        array.release()
+        shallow.release()
+        assert_on_device(deep, expected)
+
+
+def test_deep_copies_keep_the_kind_of_memory(resource):
+    _, label = resource
+    deep = copy.deepcopy(cab.to_arrow_device(on_device(pa.array(["a", None]))))
+    assert deep.device_type == cab.DeviceType[label]
+    assert rows(deep) == ["a", None]
+
+
+def test_deep_copies_of_views():
+    """Whose sizes stand beside them, in host memory or the device's."""
+    batch = pa.record_batch({"a": pa.array(["x" * 40, None, "y"], pa.string_view())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    (array,) = cab.ipc.open_stream(sink.getvalue())
+    assert array.device_type == cab.DeviceType.CUDA
+    for made in (array, copy.deepcopy(array), sent(array), sent(copy.deepcopy(array))):
+        assert made.nbytes == array.nbytes
+        assert made.to_arrow().equals(batch)
+
+
+@pytest.mark.parametrize("to_host", [True, False])
+def test_pickling_waits_for_what_is_not_there_yet(late, pool, to_host):
+    stream = side_stream()
+    column = late.column(stream)
+    array = cab.to_arrow_device(column, stream=stream)
+    assert not stream.done
+    header, buffers = pack(array, to_host=to_host)
+    assert stream.done
+    assert rows(unpack(header, buffers)) == list(range(ROWS))
+
+
+def test_deep_copies_are_behind_the_work_that_they_copy(late, pool):
+    stream = side_stream()
+    array = cab.to_arrow_device(late.column(stream), stream=stream)
+    deep = copy.deepcopy(array)
+    array.release()
+    assert rows(deep) == list(range(ROWS))
+
+
+def test_where_there_is_no_gpu_arrays_stay_on_the_host(monkeypatch):
+    data, buffers = taken_apart(cab.to_arrow_device(on_device(pa.array([1, None, 3]))))
+    monkeypatch.setattr("cudf_arrow_bridge.processes.packing.has_gpu", lambda: False)
+    found = pickle.loads(data, buffers=buffers)
+    assert found.device_type == cab.DeviceType.CPU
+    assert pa.array(found).to_pylist() == [1, None, 3]

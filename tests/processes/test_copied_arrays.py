@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`copy.copy` shares memory, `copy.deepcopy` has its own; either is released by itself."""
+
+from __future__ import annotations
+
+import copy
+import gc
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing import owners, samples
+from testing.host_frames import assert_same_object, frame, numbers
+from testing.ipc import samples as ipc_samples
+from testing.ipc.samples import ALL_TYPES
+from testing.peers.arrays import DeviceOnly, Producer, assert_same, column_from
+from testing.pickles import adopted, batch_in, column_in, referred, referred_of_batch, sent
+from testing.shared_memory import buffers_of_arrow, memory_of_arrow, parts_of_arrow, stored_inside
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
+
+#: With the names of the fields of a bare column of pylibcudf's.
+STRUCT = pa.array([{"0": i, "1": None if i % 3 else str(i)} for i in range(100)])
+
+
+def assert_apart(array, source):
+    """No buffer of one is in the memory of the other; the one offset of no rows is nobody's."""
+    memory = memory_of_arrow(source)
+    for buffer in buffers_of_arrow(array):
+        is_within = any(begin <= buffer.address < end for begin, end in memory)
+        assert not is_within or buffer.size <= 8
+
+
+def whole(array):
+    """A record batch as one array of pyarrow's."""
+    return array if isinstance(array, pa.Array) else pa.StructArray.from_arrays(
+        array.columns, fields=list(array.schema)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", ALL_TYPES)
+def test_copies_of_every_type(type_):
+    batches = [ipc_samples.batch_of(type_), *ipc_samples.batches_of(type_)]
+    for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
+        shallow, deep = copy.copy(array), copy.deepcopy(array)
+        source = batch_in(array)
+        assert parts_of_arrow(shallow) == parts_of_arrow(array)
+        for made in (shallow, deep):
+            assert batch_in(made).equals(batch)
+            assert made.schema.equals(batch.schema, check_metadata=True)
+        assert_apart(whole(batch_in(deep)), whole(source))
+        column = copy.deepcopy(array["struct"])
+        assert_same(column_in(column), batch["struct"])
+        assert_apart(column_in(column), whole(source))
+
+
+def test_the_check_of_addresses_goes_both_ways():
+    array = cab.to_arrow_device(pa.array(range(100)))
+    with pytest.raises(AssertionError):
+        assert_apart(column_in(copy.copy(array)), column_in(array))
+
+
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
+def test_deep_copies_of_slices(type_, nesting):
+    source = samples.nest(type_, nesting, samples.MANY, "some", (3, 9))
+    arrived = column_from(Producer(source))
+    for steps in ([(1, 64)], [(8, 64)], [(64, 73)], [(9, 0)]):
+        column = samples.cut_column(
+            arrived, steps, lambda begin, size: source.slice(begin, size).null_count
+        )
+        array = cab.to_arrow_device(column)
+        rows = column_in(array)
+        deep = copy.deepcopy(array)
+        array.release()
+        assert_same(column_in(deep), rows)
+        assert_apart(column_in(deep), rows)
+
+
+@pytest.mark.parametrize("type_", [pa.int8(), pa.bool_(), pa.decimal128(38, -3)], ids=str)
+def test_rows_that_a_slice_has_not_are_not_copied(type_):
+    source = samples.values(pa.struct([("0", type_)]), samples.MANY, "some")
+    for steps in ([(1, 64)], [(8, 64)], [(64, 73)]):
+        array = cab.to_arrow_device(samples.column_of(source, steps))
+        deep = copy.deepcopy(array)
+        taken = sum(size for _, size in referred(column_in(array)))
+        # A mask that begins within a byte does so in the copy: with up to 7 rows before.
+        assert deep.nbytes <= taken + 7 * 16 + len(deep.buffers())
+
+
+def test_what_is_copied_is_copied_again():
+    batch = ipc_samples.batch_of(pa.dictionary(pa.int8(), pa.string()))
+    (array,) = adopted(batch.schema, [batch])
+    made = copy.deepcopy(copy.copy(copy.deepcopy(sent(array))))
+    assert batch_in(made).equals(batch)
+    assert batch_in(sent(made)).equals(batch)
+    assert len(referred_of_batch(batch_in(made))) == len(referred_of_batch(batch_in(array)))
+
+
+def test_each_is_released_by_itself():
+    column, gone = owners.watched(STRUCT)
+    array = cab.to_arrow_device(column)
+    shallow, deep = copy.copy(array), copy.deepcopy(array)
+    del column
+    array.release()
+    gc.collect()
+    assert gone() is not None
+    assert column_in(shallow).equals(STRUCT)
+    shallow.release()
+    gc.collect()
+    assert gone() is None, "a deep copy keeps its source"
+    assert shallow.is_released
+    assert not deep.is_released
+    assert column_in(deep).equals(STRUCT)
+
+
+def test_containers_are_copied_with_their_arrays():
+    array = cab.to_arrow_device(pa.array([1, 2]))
+    one, other = copy.deepcopy([array, array])
+    assert one is other is not array
+    assert copy.copy([array])[0] is array
+
+
+def test_labels_and_rows_of_batches_are_kept():
+    label = frozenset("a")
+    source = frame({"a": numbers(7)}, pd.Index([label], dtype=object))
+    for make in (copy.copy, copy.deepcopy):
+        found = make(cab.to_arrow_device(source))
+        assert_same_object(cab.from_arrow_device(found), source)
+        assert cab.from_arrow_device(found).columns[0] is label
+        *_, last = map(make, cab.to_arrow_device_stream(source, max_rows=3))
+        assert list(last.to_pandas().index) == [6]
+
+
+#: Of a type, for another one that is over the same memory.
+REQUESTS = [
+    (pa.array([[1, 2], None], pa.list_(pa.uint8())), pa.binary()),
+    (pa.array([1, None], pa.duration("ns")), pa.time64("ns")),
+    (pa.array([1, None]), pa.int64()),
+]
+
+
+def sources_of(array):
+    """The array as it may come: exported, over a message, within a table, and a copy itself."""
+    yield cab.to_arrow_device(array)
+    batch = pa.record_batch({"a": array})
+    (table,) = adopted(batch.schema, [batch])
+    yield table["a"]
+    yield sent(table)["a"]
+    yield copy.deepcopy(cab.to_arrow_device(array))
+
+
+@pytest.mark.parametrize(("array", "requested"), REQUESTS, ids=str)
+def test_requests_of_a_copy_come_from_its_memory(array, requested):
+    for source in sources_of(array):
+        deep = copy.deepcopy(source)
+        before = column_in(source)
+        source.release()
+        found = pa.array(DeviceOnly(deep), requested)
+        assert_same(
+            found, array.cast(requested) if requested == array.type else read_as(array, requested)
+        )
+        assert stored_inside(found, column_in(deep))
+        assert_apart(found, before)
+
+
+def read_as(array, requested):
+    if requested == pa.binary():
+        return pa.array([None if row is None else bytes(row) for row in array.to_pylist()])
+    return array.cast(pa.int64()).cast(requested)
+
+
+def test_requests_that_convert_come_from_the_copy():
+    column, gone = owners.watched(pa.array(["a", None]))
+    array = cab.to_arrow_device(column)
+    deep = copy.deepcopy(array)
+    array.release()
+    del array, column
+    gc.collect()
+    assert gone() is None
+    found = pa.array(DeviceOnly(deep), pa.large_string())
+    assert_same(found, pa.array(["a", None], pa.large_string()))

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose memory lives how long; what is released, or a stream, is not pickled."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import copyreg
+import gc
+import io
+import pickle
+import subprocess
+import sys
+import threading
+import weakref
+
+import cloudpickle
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing import owners
+from testing.ipc import samples as ipc_samples
+from testing.ipc.mutants import resident
+from testing.pickles import WAYS, adopted, batch_in, column_in, copied, sent, taken_apart
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+#: With the names of the fields of a bare column of pylibcudf's.
+STRUCT = pa.array([{"0": i, "1": None if i % 3 else str(i)} for i in range(100)])
+
+
+class Body(bytearray):
+    """Memory that says when it goes."""
+
+
+def test_buffers_keep_their_source():
+    column, gone = owners.watched(STRUCT)
+    array = cab.to_arrow_device(column)
+    data, buffers = taken_apart(array)
+    array.release()
+    del array, column
+    gc.collect()
+    assert gone() is not None
+    assert column_in(pickle.loads(data, buffers=buffers)).equals(STRUCT)
+    buffers[:] = buffers[:1]
+    gc.collect()
+    assert gone() is not None, "each buffer by itself keeps the memory"
+    buffers.clear()
+    gc.collect()
+    assert gone() is None
+
+
+def test_arrays_keep_the_buffers_that_came():
+    data, buffers = taken_apart(cab.to_arrow_device(STRUCT))
+    given = [Body(buffer) for buffer in buffers]
+    alive = [weakref.ref(body) for body in given]
+    array = pickle.loads(data, buffers=given)
+    rows = pa.array(array)
+    given.clear()
+    gc.collect()
+    assert all(body() is not None for body in alive)
+    array.release()
+    gc.collect()
+    assert rows.equals(STRUCT)
+    del rows
+    gc.collect()
+    assert all(body() is None for body in alive)
+
+
+def test_refused_buffers_are_let_go():
+    data, buffers = taken_apart(cab.to_arrow_device(STRUCT))
+    given = [Body(buffer) for buffer in buffers]
+    given[-1] = Body(given[-1][:-1])
+    alive = [weakref.ref(body) for body in given]
+    with pytest.raises(ValueError, match="found"):
+        pickle.loads(data, buffers=given)
+    given.clear()
+    gc.collect()
+    assert all(body() is None for body in alive)
+
+
+def test_nothing_leaks():
+    batch = ipc_samples.batch_of(pa.dictionary(pa.int8(), pa.string()))
+    (array,) = adopted(batch.schema, [batch])
+    large = cab.to_arrow_device(pa.table({"a": range(20_000)}))
+
+    def go(rounds):
+        for _ in range(rounds):
+            for way in ("protocol 4", "out of band"):
+                sent(array, way)
+                sent(large, way)
+            copy.copy(large)
+            copy.deepcopy(large)
+
+    go(100)
+    gc.collect()
+    begin = resident()
+    go(1000)
+    gc.collect()
+    # A leak of the large array alone would be 160 MB.
+    assert resident() - begin < 16 << 20
+
+
+def test_threads_pickle_one_array():
+    batch = ipc_samples.batch_of(pa.list_(pa.string()))
+    (array,) = adopted(batch.schema, [batch])
+    wrong = []
+
+    def work():
+        for way in [*WAYS, *WAYS]:
+            for _ in range(20):
+                if not pa.record_batch(sent(array, way)).equals(batch):
+                    wrong.append(way)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("carry", [pickle.dumps, copy.copy, copy.deepcopy, sent])
+def test_released_arrays_are_refused(carry):
+    array = cab.to_arrow_device(pa.array([1]))
+    array.release()
+    with pytest.raises(ValueError, match="released"):
+        carry(array)
+
+
+async def batches():
+    yield pa.record_batch({"a": [1]})
+
+
+STREAMS = {
+    "DeviceArrayStream": lambda: cab.to_arrow_device_stream(pa.table({"a": [1]})),
+    "AsyncDeviceArrayStream": lambda: cab.to_arrow_device_async(batches()),
+}
+
+
+@pytest.mark.parametrize("carry", [pickle.dumps, copy.copy, copy.deepcopy, cloudpickle.dumps])
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_say_what_can_be_pickled(name, carry):
+    async def main():
+        stream = STREAMS[name]()
+        message = (
+            f"of type {name} found, arrays expected: pickle or copy those that the stream gives"
+        )
+        with pytest.raises(TypeError, match=message):
+            carry(stream)
+        return stream
+
+    stream = asyncio.run(main())
+    if name == "DeviceArrayStream":
+        (array,) = sent(list(stream))
+        assert batch_in(array).to_pylist() == [{"a": 1}]
+
+
+def test_cloudpickle():
+    array = cab.to_arrow_device(STRUCT)
+    assert column_in(pickle.loads(cloudpickle.dumps(array))).equals(STRUCT)
+    buffers = []
+    data = cloudpickle.dumps(lambda: array, protocol=5, buffer_callback=buffers.append)
+    assert column_in(pickle.loads(data, buffers=copied(buffers))()).equals(STRUCT)
+
+
+class Named(cab.DeviceArray):
+    """A subclass with a way of its own."""
+
+    def __reduce_ex__(self, protocol):
+        return named, (super().__reduce_ex__(protocol)[0], *super().__reduce_ex__(protocol)[1])
+
+
+def named(restore, *arguments):
+    array = restore(*arguments)
+    return Named(array._array, array._arrow_schema, array._kind)
+
+
+def test_subclasses_say_how_they_are_pickled():
+    array = cab.to_arrow_device(STRUCT)
+    mine = Named(array._array, array._arrow_schema, array._kind)
+    found = sent(mine)
+    assert type(found) is Named
+    assert column_in(found).equals(STRUCT)
+
+
+def test_a_table_of_dispatch_comes_first():
+    class Pickler(pickle.Pickler):
+        dispatch_table = copyreg.dispatch_table | {cab.DeviceArray: lambda array: (len, ("ab",))}
+
+    sink = io.BytesIO()
+    Pickler(sink).dump(cab.to_arrow_device(STRUCT))
+    assert pickle.loads(sink.getvalue()) == 2
+
+
+def test_the_package_is_imported_without_what_pickles():
+    """Nor anything else that only those need who send arrays somewhere."""
+    program = """
+        import sys, pickle, copy, pyarrow as pa
+        import cudf_arrow_bridge as cab
+        late = ("flatbuffers", "dask", "distributed", "ray", "cudf_arrow_bridge.processes",
+                "cudf_arrow_bridge.ipc", "cudf_arrow_bridge.dask", "cudf_arrow_bridge.ray")
+        loaded = lambda: [name for name in late if name in sys.modules]
+        array = cab.to_arrow_device(pa.array([1]), copy=True)
+        copy.deepcopy(copy.copy(array))
+        assert loaded() == [], loaded()
+        pickle.dumps(array)
+        assert {"cudf_arrow_bridge.processes", "cudf_arrow_bridge.ipc"} <= set(loaded())
+        assert not {"dask", "distributed", "ray"} & set(loaded()), loaded()
+    """
+    code = "\n".join(line.removeprefix(" " * 8) for line in program.splitlines())
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr

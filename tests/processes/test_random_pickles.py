@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random batches, nested and sliced, through pickles and copies: what pyarrow reads, in place."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cudf_arrow_bridge as cab
+from testing import foreign
+from testing.peers.arrays import DeviceOnly, Producer, column_from
+from testing.pickles import WAYS, batch_in, copied, places, referred_of_batch, sent, taken_apart
+from testing.samples import cut, cut_column
+from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+
+@st.composite
+def batches(draw):
+    """A batch of columns of the same length, all slices."""
+    columns = draw(st.lists(arrays(signed), min_size=1, max_size=4))
+    size = min(map(len, columns))
+    return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
+
+
+def check(array, way):
+    """An array arrives equal, from where it was or where it was brought to."""
+    expected = batch_in(array)
+    data, buffers = taken_apart(array)
+    for (found, size), (address, wanted) in zip(
+        places(buffers), referred_of_batch(expected), strict=True
+    ):
+        assert size == wanted
+        assert address in (found, None)
+    given = copied(buffers)
+    for back in (pickle.loads(data, buffers=given), sent(array, way), copy.deepcopy(array)):
+        found = batch_in(back)
+        assert found.schema.equals(expected.schema, check_metadata=True)
+        assert found.equals(expected)
+    assert batch_in(sent(pickle.loads(data, buffers=given))).equals(expected)
+
+
+ways = st.sampled_from([*WAYS])
+
+
+@NOT_SLOW
+@given(batches(), edits, ways, st.data())
+def test_foreign_arrays(batch, edit, way, data):
+    batch = cut(batch, data.draw(slices(len(batch))))
+    check(cab.to_arrow_device(Producer(batch, edit)), way)
+
+
+@NOT_SLOW
+@given(batches(), ways, st.data())
+def test_tables_of_sliced_columns(batch, way, data):
+    """libcudf's slices, which are an offset over the memory of all rows."""
+    steps = data.draw(slices(len(batch)))
+
+    def sliced(array):
+        nulls_in = lambda start, size: foreign.landed(array.slice(start, size)).null_count  # noqa: E731
+        return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
+
+    check(cab.to_arrow_device(plc.Table([sliced(column) for column in batch.columns])), way)
