@@ -43,7 +43,8 @@ def from_messages(
         What is checked. ``"sizes"``: each buffer is as large as its rows need; buffers are not
         read, and offsets in them are believed. ``"minimal"``: also that the first and last offset
         of strings and lists lie within what they refer to, and that the last run end is behind all
-        rows; for device memory this waits once a batch. ``"full"``: also all that ``validate="full"`` of `from_arrow_device` checks.
+        rows; for device memory this waits once a batch. ``"full"``: also all that
+        ``validate="full"`` of `from_arrow_device` checks.
 
     Returns
     -------
