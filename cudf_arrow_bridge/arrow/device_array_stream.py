@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from ..cuda.residency import DeviceType, has_gpu
 from . import display
 from .device_array import DeviceArray, Exporter
 from .options import Kind
-from .refusals import stays_here
+from .refusals import StaysHere
 from .schemas import as_field, as_schema, check_num_fields
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Passes(Protocol):
         """Let go of the source; passes that are open keep it."""
 
 
-class DeviceArrayStream:
+class DeviceArrayStream(StaysHere):
     """A stream of device arrays of one schema, each made when it is asked for.
 
     Each consumer, and each ``for`` loop, makes a pass of its own from the first batch on, also
@@ -289,16 +289,6 @@ class DeviceArrayStream:
 
     def __exit__(self, *exception: object) -> None:
         self.release()
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be pickled or copied: the arrays of a stream can be, not where they come from.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise stays_here(self)
 
     def _state(self) -> str:
         if self._is_released:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn, SupportsIndex
 
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 
-__all__ = ["ANY_PROTOCOL", "is_of_cudf", "refusal", "stays_here"]
+__all__ = ["ANY_PROTOCOL", "StaysHere", "is_of_cudf", "refusal"]
 
 #: The protocols of arrays and streams, for messages.
 ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
@@ -39,18 +39,21 @@ def refusal(obj: Any, expected: str, takes_several: str | None = None) -> TypeEr
     return TypeError(f"{message}: {advice}" if advice else message)
 
 
-def stays_here(stream: object) -> TypeError:
-    """Return the error for a stream that is to be pickled or copied: its source stays where it is.
+class StaysHere:
+    """What cannot be pickled or copied: streams, whose source stays where it is."""
 
-    Parameters
-    ----------
-    stream
-        The stream.
-    """
-    return TypeError(
-        f"an object of type {type(stream).__name__} found, arrays expected: pickle or copy those "
-        "that the stream gives"
-    )
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be pickled or copied: the arrays of a stream can be, not where they come from.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            f"an object of type {type(self).__name__} found, arrays expected: pickle or copy those "
+            "that the stream gives"
+        )
 
 
 def _advice(obj: Any, takes_several: str | None) -> str:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, NoReturn, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Protocol
 
-from ..arrow.refusals import stays_here
+from ..arrow.refusals import StaysHere
 
 if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
@@ -27,7 +27,7 @@ class Batches(Protocol):
         """Begin a pass for a consumer in C; see `AsyncDeviceArrayStream`."""
 
 
-class AsyncDeviceArrayStream:
+class AsyncDeviceArrayStream(StaysHere):
     """A stream of device arrays of one schema, each made while an event loop does other things.
 
     ``async for`` gives them one at a time, as `DeviceArray`. Each loop, and each consumer, makes a
@@ -72,13 +72,3 @@ class AsyncDeviceArrayStream:
         Interface".
         """
         self._batches.export_to(handler_address)
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be pickled or copied: the arrays of a stream can be, not where they come from.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise stays_here(self)

@@ -76,6 +76,9 @@ def to_futures(
     To know the schema, the metadata of all files of Parquet and Arrow IPC is read here, and the
     first block of each file of CSV.
 
+    What is on the workers already need not come here: ``client.map(cab.to_arrow_device, futures)``
+    makes arrays of futures of frames.
+
     Examples
     --------
     >>> import distributed

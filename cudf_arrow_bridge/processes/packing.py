@@ -121,8 +121,12 @@ def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) 
 
     Raises
     ------
+    TypeError
+        For types that cuDF cannot have, and buffers without any of the protocols.
     ValueError
         If header and buffers contradict each other.
+    BufferError
+        For memory that is not contiguous.
     """
     header = bytes_of(header)
     if len(header) < HEAD.size:

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing.exchange.pickles import adopted, batch_in, column_in
 from testing.ipc import samples as ipc_samples
 from testing.ipc.samples import ALL_TYPES
-from testing.pickles import adopted, batch_in, column_in
 from testing.shared_memory import buffers_of_arrow
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")

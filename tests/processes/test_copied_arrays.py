@@ -12,11 +12,11 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import owners, samples
+from testing.exchange.pickles import adopted, batch_in, column_in, referred, referred_of_batch, sent
 from testing.host_frames import assert_same_object, frame, numbers
 from testing.ipc import samples as ipc_samples
 from testing.ipc.samples import ALL_TYPES
 from testing.peers.arrays import DeviceOnly, Producer, assert_same, column_from
-from testing.pickles import adopted, batch_in, column_in, referred, referred_of_batch, sent
 from testing.shared_memory import buffers_of_arrow, memory_of_arrow, parts_of_arrow, stored_inside
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")

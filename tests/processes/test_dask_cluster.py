@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import dask_tasks
-from testing.crossings import BATCHES, arrays_of, contents
 from testing.device import wait_until
+from testing.exchange import dask_tasks
+from testing.exchange.crossings import BATCHES, arrays_of, contents
 from testing.processes import PYTHONPATH
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
@@ -151,7 +151,7 @@ def test_over_ucx():
     pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
     pytest.importorskip("distributed_ucxx", reason="the extra ucx is not installed")
     done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-m", "testing.dask_ucx"],
+        [sys.executable, "-P", "-W", "error", "-m", "testing.exchange.dask_ucx"],
         env=os.environ | {"PYTHONPATH": PYTHONPATH} | UCX,
         capture_output=True,
         text=True,

@@ -20,28 +20,13 @@ pytest.importorskip("distributed")
 import dask
 import distributed
 
-from testing import dask_helpers as tasks
+from testing.exchange import dask_helpers as tasks
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
 #: How many results are fetched before they are asked for.
 AHEAD = 2
 COUNT = 6
-
-
-@pytest.fixture(scope="module")
-def client():
-    with tasks.two_workers() as connected:
-        yield connected
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(request):
-    """What a test has made on the workers goes with it."""
-    yield
-    if "client" in request.fixturenames:
-        connected = request.getfixturevalue("client")
-        assert tasks.is_nothing_left(connected), tasks.tasks_of(connected)
 
 
 def rows(*indices):

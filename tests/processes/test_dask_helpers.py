@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
-import os
 import re
 from pathlib import Path
 
@@ -23,59 +23,9 @@ pytest.importorskip("distributed")
 import dask
 import distributed
 
-from testing import dask_helpers as tasks
+from testing.exchange import dask_helpers as tasks
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
-
-
-@pytest.fixture(scope="module")
-def client():
-    with tasks.two_workers() as connected:
-        yield connected
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(request):
-    """What a test has made on the workers goes with it."""
-    yield
-    if "client" in request.fixturenames:
-        connected = request.getfixturevalue("client")
-        assert tasks.is_nothing_left(connected), tasks.tasks_of(connected)
-
-
-@pytest.fixture(params=["threads", "client"])
-def scheduler(request):
-    """Schedulers that may be Dask's."""
-    if request.param == "client":
-        request.getfixturevalue("client")
-        yield
-    else:
-        with dask.config.set(scheduler=request.param):
-            yield
-
-
-def table_of(count, start=0):
-    return pa.table(
-        {
-            "a": range(start, start + count),
-            "b": [None if i % 3 == 0 else f"b{i}" for i in range(start, start + count)],
-            "c": pa.array([f"c{i % 4}" for i in range(count)]).dictionary_encode(),
-            "d": [[i, None] for i in range(count)],
-        }
-    )
-
-
-TABLE = table_of(100)
-SECOND = table_of(50, start=100)
-BOTH = pa.concat_tables([TABLE, SECOND])
-
-
-@pytest.fixture
-def parquet(tmp_path):
-    """Two files, of 4 row groups and of 1."""
-    pq.write_table(TABLE, tmp_path / "1.parquet", row_group_size=25)
-    pq.write_table(SECOND, tmp_path / "2.parquet")
-    return tmp_path
 
 
 def read(futures):
@@ -105,7 +55,7 @@ def sizes(parquet):
 def test_row_groups_of_a_file_come_together(client, parquet, blocksize, expected):
     futures = bridge.dask.to_futures(parquet, client=client, blocksize=blocksize(parquet))
     assert lengths(client, futures) == expected
-    assert read(futures).equals(BOTH)
+    assert read(futures).equals(tasks.BOTH)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +74,7 @@ def test_row_groups_of_a_file_come_together(client, parquet, blocksize, expected
 def test_names_of_files(client, parquet, name):
     futures = bridge.dask.to_futures(name(parquet), client=client)
     assert lengths(client, futures) == [100, 50]
-    assert read(futures).equals(BOTH)
+    assert read(futures).equals(tasks.BOTH)
 
 
 WRITERS = {
@@ -135,12 +85,12 @@ WRITERS = {
 
 @pytest.mark.parametrize("ending", WRITERS)
 def test_arrow_files(client, tmp_path, ending):
-    for number, table in enumerate((TABLE, SECOND)):
+    for number, table in enumerate((tasks.TABLE, tasks.SECOND)):
         with WRITERS[ending](table, str(tmp_path / f"{number}.{ending}")) as writer:
             writer.write_table(table, max_chunksize=30)
     futures = bridge.dask.to_futures(tmp_path, client=client, columns=["d", "a"])
     assert lengths(client, futures) == [100, 50]
-    assert read(futures).equals(BOTH.select(["d", "a"]))
+    assert read(futures).equals(tasks.BOTH.select(["d", "a"]))
 
 
 def test_csv_by_the_types_of_all_files(client, tmp_path):
@@ -172,19 +122,19 @@ def test_a_filter_leaves_out_row_groups_and_rows(client, parquet):
     options = {"columns": ["b", "a"], "filter": pc.field("a") >= 60}
     futures = bridge.dask.to_futures(parquet, client=client, blocksize=1, **options)
     assert lengths(client, futures) == [15, 25, 50]
-    assert read(futures).equals(BOTH.slice(60).select(["b", "a"]))
+    assert read(futures).equals(tasks.BOTH.slice(60).select(["b", "a"]))
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_without_rows_the_schema_stays(client, tmp_path, ending):
-    ds.write_dataset(TABLE, tmp_path, format=ending)
+    ds.write_dataset(tasks.TABLE, tmp_path, format=ending)
     none = pc.field("a") > 1000
     (future,) = bridge.dask.to_futures(tmp_path, client=client, columns=["a", "c"], filter=none)
     assert len(future.result()) == 0
-    assert read(future).schema.equals(TABLE.select(["a", "c"]).schema)
+    assert read(future).schema.equals(tasks.TABLE.select(["a", "c"]).schema)
     frame = bridge.dask.to_dataframe(tmp_path, filter=none)
     assert len(frame) == 0
-    assert [*frame.columns] == TABLE.column_names
+    assert [*frame.columns] == tasks.TABLE.column_names
 
 
 def test_the_client_reads_metadata_only(client, tmp_path):
@@ -209,11 +159,11 @@ def test_tasks_are_run_again_and_what_was_sent_is_lost(client, parquet):
     with dask.annotate(workers=[worker], allow_other_workers=True):
         read_there = bridge.dask.to_futures(parquet, client=client)
     with dask.annotate(workers=[worker]):
-        sent = bridge.dask.to_futures(TABLE, client=client)
+        sent = bridge.dask.to_futures(tasks.TABLE, client=client)
     distributed.wait([*read_there, *sent])
     assert {*client.who_has([*read_there, *sent]).values()} == {(worker,)}
     client.restart_workers([worker], timeout=60)
-    assert read(read_there).equals(BOTH)
+    assert read(read_there).equals(tasks.BOTH)
     with pytest.raises(distributed.client.FutureCancelledError):
         read(sent)
 
@@ -222,23 +172,23 @@ def test_a_file_that_is_gone_fails_the_task(client, parquet):
     futures = bridge.dask.to_futures(parquet, client=client)
     distributed.wait(futures)
     (parquet / "2.parquet").unlink()
-    assert read(futures).equals(BOTH)
+    assert read(futures).equals(tasks.BOTH)
     with pytest.raises(FileNotFoundError):
         bridge.dask.to_futures(parquet / "2.parquet", client=client)
     (parquet / "2.parquet").symlink_to(parquet / "1.parquet")
     # Read again, though the futures of the other file are there still.
-    assert read(bridge.dask.to_futures(parquet / "2.parquet", client=client)).equals(TABLE)
+    assert read(bridge.dask.to_futures(parquet / "2.parquet", client=client)).equals(tasks.TABLE)
 
 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (TABLE, [40, 40, 20]),
-        ([TABLE, SECOND.to_batches()[0]], [40, 40, 20, 40, 10]),
-        (iter([TABLE]), [40, 40, 20]),
-        (ds.dataset(TABLE), [40, 40, 20]),
-        (bridge.to_arrow_device(TABLE.to_batches()[0]), [40, 40, 20]),
-        (TABLE["a"].chunk(0), [40, 40, 20]),
+        (tasks.TABLE, [40, 40, 20]),
+        ([tasks.TABLE, tasks.SECOND.to_batches()[0]], [40, 40, 20, 40, 10]),
+        (iter([tasks.TABLE]), [40, 40, 20]),
+        (ds.dataset(tasks.TABLE), [40, 40, 20]),
+        (bridge.to_arrow_device(tasks.TABLE.to_batches()[0]), [40, 40, 20]),
+        (tasks.TABLE["a"].chunk(0), [40, 40, 20]),
     ],
     ids=["table", "list", "iterator", "dataset", "array", "column"],
 )
@@ -248,7 +198,7 @@ def test_anything_else_is_sent(client, source, expected):
     arrays = [pa.array(array) for array in client.gather(futures)]
     rows = pa.chunked_array(arrays).to_pylist()
     if isinstance(rows[0], dict):
-        assert rows == BOTH.to_pylist()[: sum(expected)]
+        assert rows == tasks.BOTH.to_pylist()[: sum(expected)]
     else:
         assert rows == [*range(100)]
 
@@ -268,8 +218,23 @@ def test_one_batch_is_sent_at_a_time(client):
 
 def test_what_is_selected_of_a_dataset_in_memory(client):
     options = {"columns": ["a"], "filter": pc.field("a") > 90}
-    futures = bridge.dask.to_futures(ds.dataset(TABLE), client=client, **options)
+    futures = bridge.dask.to_futures(ds.dataset(tasks.TABLE), client=client, **options)
     assert read(futures).to_pydict() == {"a": [*range(91, 100)]}
+
+
+def test_in_an_event_loop_files_alone(client, parquet):
+    async def main():
+        async with distributed.Client(client.scheduler.address, asynchronous=True) as own:
+            with pytest.raises(RuntimeError, match="another thread"):
+                bridge.dask.to_futures(tasks.TABLE, client=own)
+            return await own.gather(own.map(len, bridge.dask.to_futures(parquet, client=own)))
+
+    assert asyncio.run(main()) == [100, 50]
+
+
+def test_arrays_of_frames_on_the_workers(client):
+    frames = client.map(lambda start: pd.DataFrame({"a": [start]}), range(3))
+    assert read(client.map(bridge.to_arrow_device, frames)).to_pydict() == {"a": [0, 1, 2]}
 
 
 def test_wrong_calls(client, parquet):
@@ -279,86 +244,13 @@ def test_wrong_calls(client, parquet):
     with pytest.raises(KeyError, match="names among"):
         to_futures(parquet, client=client, columns=["missing"])
     with pytest.raises(ValueError, match="only with paths"):
-        to_futures(TABLE, client=client, columns=["a"])
+        to_futures(tasks.TABLE, client=client, columns=["a"])
     with pytest.raises(ValueError, match="to='polars' found"):
         bridge.dask.to_dataframe(parquet, to="polars")
     with pytest.raises(ValueError, match='to="cudf" without a GPU found'):
         bridge.dask.to_dataframe(parquet, to="cudf")
     with pytest.raises(ValueError, match="of a stream without a schema"):
         bridge.dask.to_dataframe([])
-
-
-FRAMES = {
-    "plain": pd.DataFrame({"a": range(10), "b": [f"b{i}" for i in range(10)]}),
-    "index": pd.DataFrame({"a": range(10)}, index=pd.Index(range(20, 30), name="key")),
-    "range": pd.DataFrame({"a": range(10)}, index=pd.RangeIndex(5, 25, 2, name="key")),
-    "times": pd.DataFrame({"t": pd.date_range("2026-01-01", periods=10, tz="Europe/Berlin")}),
-    "floats": pd.DataFrame({"x": np.linspace(0, 1, 10), "y": [True, False] * 5}),
-}
-
-
-def same(found, expected):
-    """Whether frames are equal but for the type of strings, which Dask chooses."""
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_column_type=False)
-    strings = [name for name in expected if expected[name].dtype.kind not in "biufM"]
-    assert found.dtypes.drop(strings).equals(expected.dtypes.drop(strings))
-    return True
-
-
-@pytest.mark.parametrize("name", FRAMES)
-def test_frames_that_are_sent(scheduler, name):
-    frame = FRAMES[name]
-    sent = bridge.dask.to_dataframe(frame, to="pandas", max_rows=4)
-    assert sent.npartitions == 3
-    assert not sent.known_divisions
-    assert same(sent.compute(), frame)
-    assert same(sent._meta, frame.iloc[:0])
-
-
-@pytest.mark.parametrize("name", FRAMES)
-def test_frames_of_files(scheduler, tmp_path, name):
-    frame = FRAMES[name]
-    path = tmp_path / "frame.parquet"
-    frame.to_parquet(path, row_group_size=4)
-    found = bridge.dask.to_dataframe(path, to="pandas", blocksize=1)
-    assert found.npartitions == 3
-    assert same(found._meta, frame.iloc[:0])
-    expected = pd.read_parquet(path)
-    computed = found.compute()
-    if isinstance(frame.index, pd.RangeIndex):
-        # Each partition has its own.
-        computed, expected = computed.reset_index(drop=True), expected.reset_index(drop=True)
-    assert same(computed, expected)
-    assert found.map_partitions(len).compute().tolist() == [4, 4, 2]
-
-
-def test_files_are_read_when_partitions_are_computed(scheduler, parquet):
-    frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
-    assert frame.npartitions == 5
-    assert int(frame.partitions[4]["a"].sum().compute()) == sum(range(100, 150))
-    (parquet / "2.parquet").unlink()
-    assert int(frame.partitions[:4]["a"].sum().compute()) == sum(range(100))
-    with pytest.raises(FileNotFoundError):
-        frame["a"].sum().compute()
-
-
-def test_partitions_are_made_on_the_workers(client, parquet):
-    workers = {*client.run(os.getpid).values()}
-    for source in (parquet, TABLE):
-        frame = bridge.dask.to_dataframe(source, to="pandas")
-        assert {*frame.map_partitions(tasks.pid_of, meta=(None, int)).compute()} <= workers
-
-
-def test_series(scheduler):
-    series = bridge.dask.to_dataframe(pd.Series([1, 2, 3], name="a"), to="pandas", max_rows=2)
-    assert series.compute().tolist() == [1, 2, 3]
-    assert (series.name, series.npartitions, int(series.sum().compute())) == ("a", 2, 6)
-
-
-def test_categories_may_differ(scheduler, parquet):
-    frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
-    assert not frame["c"].cat.known
-    assert frame["c"].astype("object").compute().tolist() == BOTH["c"].to_pylist()
 
 
 @pytest.mark.parametrize("name", bridge.dask.__all__)
@@ -369,10 +261,3 @@ def test_the_examples_print_what_they_say(client, monkeypatch, name):
     assert test.examples
     out = []
     assert not doctest.DocTestRunner().run(test, out=out.append).failed, "".join(out)
-
-
-def test_back_as_a_stream(scheduler, parquet):
-    frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
-    filtered = frame[frame["a"] % 2 == 1]
-    found = read(filtered).column("a").to_pylist()
-    assert found == [value for value in BOTH["a"].to_pylist() if value % 2]

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing.crossings import BATCHES, arrays_of, contents
+from testing.exchange.crossings import BATCHES, arrays_of, contents
 from testing.host import Memory
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 protocol = distributed.protocol
 
-from testing import dask_comms  # noqa: E402
+from testing.exchange import dask_comms  # noqa: E402
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 

@@ -16,8 +16,8 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.processes.packing import HEAD, pack, unpack
-from testing.packs import IS_PACKED, padded, split, with_number
-from testing.pickles import adopted, column_in, places
+from testing.exchange.packs import IS_PACKED, padded, split, with_number
+from testing.exchange.pickles import adopted, column_in, places
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -32,7 +32,7 @@ MASK, OFFSETS, TEXT = (pa.py_buffer(buffer) for buffer in PACKED.buffers)
 
 def run(form, count):
     done = subprocess.run(
-        [sys.executable, "-m", "testing.packs", form, "--count", str(count)],
+        [sys.executable, "-m", "testing.exchange.packs", form, "--count", str(count)],
         env=os.environ | {"PYTHONPATH": str(TESTS)},
         capture_output=True, text=True, timeout=3600, check=False,
     )  # fmt: skip

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import shared_blocks
+from testing.exchange import shared_blocks
+from testing.exchange.pickles import adopted, batch_in, column_in, echo, taken_apart
 from testing.host_frames import assert_same_object, frame, numbers
 from testing.ipc import samples as ipc_samples
 from testing.peers.arrays import DeviceOnly
-from testing.pickles import adopted, batch_in, column_in, echo, taken_apart
 from testing.processes import PATIENCE
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")

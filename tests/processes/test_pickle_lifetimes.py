@@ -20,9 +20,9 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import owners
+from testing.exchange.pickles import WAYS, adopted, batch_in, column_in, copied, sent, taken_apart
 from testing.ipc import samples as ipc_samples
 from testing.ipc.mutants import resident
-from testing.pickles import WAYS, adopted, batch_in, column_in, copied, sent, taken_apart
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 

@@ -19,10 +19,7 @@ import pytest
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.processes.packing import pack, unpack
 from testing import samples
-from testing.ipc import samples as ipc_samples
-from testing.ipc.samples import ALL_TYPES
-from testing.peers.arrays import Producer, column_from
-from testing.pickles import (
+from testing.exchange.pickles import (
     adopted,
     batch_in,
     column_in,
@@ -33,6 +30,9 @@ from testing.pickles import (
     sent,
     taken_apart,
 )
+from testing.ipc import samples as ipc_samples
+from testing.ipc.samples import ALL_TYPES
+from testing.peers.arrays import Producer, column_from
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
 

@@ -11,13 +11,13 @@ import pytest
 from pyarrow.types import is_fixed_size_list
 
 import cudf_arrow_bridge as cab
+from testing.exchange.pickles import WAYS, adopted, batch_in, column_in, sent
 from testing.host_frames import assert_same_object, frame, multi, numbers, series
 from testing.ipc import samples
 from testing.ipc.peers import has_type, polars_reads
 from testing.ipc.samples import ALL_TYPES, UNUSUAL
 from testing.labels import INDEXES
 from testing.peers.arrays import DeviceOnly, assert_same
-from testing.pickles import WAYS, adopted, batch_in, column_in, sent
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 

@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 
 import cudf_arrow_bridge as cab
 from testing import foreign
+from testing.exchange.pickles import (
+    WAYS,
+    batch_in,
+    copied,
+    places,
+    referred_of_batch,
+    sent,
+    taken_apart,
+)
 from testing.peers.arrays import DeviceOnly, Producer, column_from
-from testing.pickles import WAYS, batch_in, copied, places, referred_of_batch, sent, taken_apart
 from testing.samples import cut, cut_column
 from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
 

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing import ray_cluster as cluster
 from testing.device import wait_until
+from testing.exchange import ray_cluster as cluster
 
 ray = cluster.ray
 
 pytestmark = [
     pytest.mark.skipif(bridge.has_gpu(), reason="of host memory"),
+    pytest.mark.usefixtures("ray_cluster"),
     *cluster.RAY_WARNS,
 ]
 
@@ -39,12 +40,6 @@ TABLE = pa.table(
 FRAME = pd.DataFrame(
     {("a", 1): [1, 2, 3], ("b", 2): ["x", None, ""]}, index=pd.Index([7, 8, 9], name="rows")
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def running():
-    with cluster.running_cluster():
-        yield
 
 
 @pytest.fixture(scope="module")

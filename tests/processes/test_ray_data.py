@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing import ray_cluster as cluster
+from testing.exchange import ray_cluster as cluster
 from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
 from testing.peers.streams import StreamOnly
 
@@ -21,14 +21,9 @@ ray = cluster.ray
 
 pytestmark = [
     pytest.mark.skipif(bridge.has_gpu(), reason="of host memory"),
+    pytest.mark.usefixtures("ray_cluster"),
     *cluster.RAY_WARNS,
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def running():
-    with cluster.running_cluster():
-        yield
 
 
 def blocks_of(dataset):

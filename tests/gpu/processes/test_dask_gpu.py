@@ -37,7 +37,7 @@ def test_from_one_worker_to_the_other(scheme):
         for name in ("ucxx", "distributed_ucxx", "cuda.core"):
             pytest.importorskip(name, reason="the extra ucx is not installed", exc_type=ImportError)
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "testing.dask_gpu", scheme],
+        [sys.executable, "-P", "-m", "testing.exchange.dask_gpu", scheme],
         env=os.environ | {"PYTHONPATH": PYTHONPATH} | UCX,
         capture_output=True,
         text=True,

@@ -10,9 +10,9 @@ import pytest
 import cudf_arrow_bridge as bridge
 from testing.device import GPU, rows
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 
-from testing import dask_helpers as tasks
+from testing.exchange import dask_helpers as tasks
 
 pytestmark = GPU
 

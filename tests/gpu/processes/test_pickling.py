@@ -14,7 +14,7 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.processes.packing import pack, unpack
 from testing import samples
 from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
-from testing.pickles import WAYS, sent, taken_apart
+from testing.exchange.pickles import WAYS, sent, taken_apart
 
 pytestmark = GPU
 

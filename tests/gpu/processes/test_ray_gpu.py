@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing import ray_cluster as cluster
 from testing.device import GPU
+from testing.exchange import ray_cluster as cluster
 
 ray = cluster.ray
 

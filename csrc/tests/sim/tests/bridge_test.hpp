@@ -251,6 +251,17 @@ inline std::unique_ptr<lasting_stream> stream_on(int device)
   return std::make_unique<lasting_stream>();
 }
 
+/// One type of each layout that exports have.
+inline std::vector<shape> shapes_of_each_layout()
+{
+  return {flat("int32"),
+          flat("bool8"),
+          flat("string"),
+          list_of(list_of(flat("string"))),
+          struct_of({flat("int16"), list_of(flat("int8"))}),
+          dictionary_of(flat("string"))};
+}
+
 /// Expects that no memory, stream or event of the core is left at the end.
 class bridge_test : public sim::world_test {
  protected:

@@ -64,19 +64,9 @@ class array_copies : public bridge_test {
   std::shared_ptr<bool> source_is_gone_{std::make_shared<bool>(false)};
 };
 
-std::vector<shape> copied_shapes()
-{
-  return {flat("int32"),
-          flat("bool8"),
-          flat("string"),
-          list_of(list_of(flat("string"))),
-          struct_of({flat("int16"), list_of(flat("int8"))}),
-          dictionary_of(flat("string"))};
-}
-
 TEST_F(array_copies, read_what_another_stream_writes_before)
 {
-  for (auto const& type : copied_shapes()) {
+  for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
     for (auto const begin : {0, 5}) {
       for (auto seed = 0U; seed < many_seeds / 2; ++seed) {

@@ -48,19 +48,9 @@ class ipc_describe : public bridge_test {
   }
 };
 
-std::vector<shape> described_shapes()
-{
-  return {flat("int32"),
-          flat("bool8"),
-          flat("string"),
-          list_of(list_of(flat("string"))),
-          struct_of({flat("int16"), list_of(flat("int8"))}),
-          dictionary_of(flat("string"))};
-}
-
 TEST_F(ipc_describe, reads_what_another_stream_writes_before)
 {
-  for (auto const& type : described_shapes()) {
+  for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
     for (auto const begin : {0, 5, 16}) {
       auto const bytes = expected(type, values, begin);
@@ -212,7 +202,7 @@ TEST_F(ipc_describe, works_on_the_memorys_device)
 
 TEST_F(ipc_describe, is_there_once_it_was_waited_for)
 {
-  for (auto const& type : described_shapes()) {
+  for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
     for (auto const begin : {0, 5}) {
       auto const bytes = expected(type, values, begin);

@@ -10,7 +10,7 @@ from multiprocessing.shared_memory import SharedMemory
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
-from testing.pickles import places, taken_apart
+from testing.exchange.pickles import places, taken_apart
 
 
 def padded(size):

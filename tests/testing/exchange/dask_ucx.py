@@ -11,8 +11,8 @@ import json
 import distributed
 import distributed_ucxx.ucxx
 
-from testing import dask_comms, dask_tasks
-from testing.crossings import BATCHES, contents
+from testing.exchange import dask_comms, dask_tasks
+from testing.exchange.crossings import BATCHES, contents
 
 
 def between_workers():

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import cudf_arrow_bridge as cab
-from testing.crossings import arrays_of, contents
+from testing.exchange.crossings import arrays_of, contents
 from testing.ipc.peers import polars_reads
 
 

@@ -16,6 +16,22 @@ import cudf_arrow_bridge as bridge
 from testing.device import wait_until
 
 
+def table_of(count, start=0):
+    return pa.table(
+        {
+            "a": range(start, start + count),
+            "b": [None if i % 3 == 0 else f"b{i}" for i in range(start, start + count)],
+            "c": pa.array([f"c{i % 4}" for i in range(count)]).dictionary_encode(),
+            "d": [[i, None] for i in range(count)],
+        }
+    )
+
+
+TABLE = table_of(100)
+SECOND = table_of(50, start=100)
+BOTH = pa.concat_tables([TABLE, SECOND])
+
+
 @contextmanager
 def two_workers() -> Iterator[distributed.Client]:
     with (

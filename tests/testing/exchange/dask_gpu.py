@@ -12,7 +12,7 @@ import sys
 
 import cudf_arrow_bridge as cab
 from testing import samples
-from testing.crossings import contents
+from testing.exchange.crossings import contents
 from testing.ipc.samples import batches_of
 
 
@@ -41,7 +41,7 @@ def read(made):
 def main(protocol):
     import distributed
 
-    from testing import dask_gpu
+    from testing.exchange import dask_gpu
 
     with (
         distributed.LocalCluster(

@@ -28,7 +28,7 @@ RAY_WARNS = [
 #: About the least that Ray takes.
 STORE_SIZE = 80 << 20
 #: Where workers look for `testing`.
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 #: Bytes of the results and arguments that Ray sends along, and does not put into the store.
 MOST_INLINED = 100 << 10
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packed arrays changed: each is refused, or gives an array that lies within what was given.
 
-Run as a program: ``python -m testing.packs random --count 1000``. It prints what became of the
-mutants as JSON; the number of one that breaks a rule stands in the error.
+Run as a program: ``python -m testing.exchange.packs random --count 1000``. It prints what became of
+the mutants as JSON; the number of one that breaks a rule stands in the error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from itertools import islice
 import pyarrow as pa
 
 from cudf_arrow_bridge.processes.packing import HEAD, pack, unpack
+from testing.exchange.pickles import adopted
 from testing.ipc import mutations
 from testing.ipc.mutants import REFUSALS, limit_memory, resident
 from testing.ipc.mutations import NUMBERS, Guarded
 from testing.ipc.reach import spans
 from testing.peers.arrays import DeviceOnly
-from testing.pickles import adopted
 
 #: Where the header says that buffers are packed bodies.
 IS_PACKED = 5

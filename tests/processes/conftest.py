@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters of this machine, one for each module that asks for it."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """The client of a Dask cluster of two processes."""
+    from testing.exchange import dask_helpers
+
+    with dask_helpers.two_workers() as connected:
+        yield connected
+
+
+@pytest.fixture
+def client(workers):
+    """The client, when what a test has made on the workers goes with it."""
+    from testing.exchange import dask_helpers
+
+    yield workers
+    assert dask_helpers.is_nothing_left(workers), dask_helpers.tasks_of(workers)
+
+
+@pytest.fixture(params=["threads", "client"])
+def scheduler(request):
+    """Schedulers that may be Dask's."""
+    import dask
+
+    if request.param == "client":
+        request.getfixturevalue("client")
+        yield
+    else:
+        with dask.config.set(scheduler=request.param):
+            yield
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Two files, of 4 row groups and of 1."""
+    from testing.exchange.dask_helpers import SECOND, TABLE
+
+    pq.write_table(TABLE, tmp_path / "1.parquet", row_group_size=25)
+    pq.write_table(SECOND, tmp_path / "2.parquet")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def ray_cluster():
+    """Ray, started."""
+    from testing.exchange import ray_cluster
+
+    with ray_cluster.running_cluster():
+        yield
