@@ -104,7 +104,7 @@ def test_runs_that_end_too_early():
             unpack(header, buffers)
 
 
-@pytest.mark.parametrize("buffer", ["text", 7, object()], ids=str)
+@pytest.mark.parametrize("buffer", ["text", 7, object()], ids=["text", "number", "object"])
 def test_buffers_of_no_memory(buffer):
     with pytest.raises(TypeError, match="found"):
         unpack(PACKED.header, [MASK, OFFSETS, buffer])
