@@ -19,9 +19,10 @@ from rich.progress import track
 
 from cudf_arrow_bridge import has_gpu
 
-from . import bookkeeping, cases, device, plot, python_bookkeeping, report, speed_page
+from . import bookkeeping, cases, device, python_bookkeeping
 from .measure import Effort, measure
 from .memory import peaks
+from .reporting import plot, report, speed_page
 from .startup import import_cost
 
 _QUICK = Effort(rounds=3, sample_seconds=1e-4)

@@ -26,7 +26,7 @@ from cudf_arrow_bridge._core.fences import FenceSet
 
 from .bookkeeping import Program
 from .fences import wake_latency
-from .report import context
+from .reporting.report import context
 
 _COLUMNS = 10
 _PREFETCH = (1, 4, 64)

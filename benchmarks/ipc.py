@@ -25,7 +25,7 @@ import cudf_arrow_bridge as cab
 from .gpu import bandwidth
 from .measure import Case, Contestant, Effort, measure
 from .memory import peaks
-from .report import context, short
+from .reporting.report import context, short
 from .ways import OURS, drain
 
 _PYARROW = "pyarrow"

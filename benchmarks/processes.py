@@ -23,7 +23,7 @@ from distributed.protocol import deserialize, serialize
 import cudf_arrow_bridge as cab
 
 from .measure import Case, Contestant, Effort, measure
-from .report import context, short
+from .reporting.report import context, short
 
 _COLUMNS = (1, 100)
 _ROWS = (1, 1_000_000)

@@ -20,7 +20,7 @@ from . import peers
 from .bookkeeping import Program, instructions, run
 from .data import batch_of, ints
 from .measure import Contestant
-from .report import short
+from .reporting.report import short
 from .ways import export_of, import_of, to_pylibcudf
 
 __all__ = ["FLOORS", "records", "table"]

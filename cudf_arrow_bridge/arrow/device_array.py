@@ -52,6 +52,8 @@ class DeviceArray(TableFace, TensorProtocols):
     column has one dimension, a table of columns of one type has two. For any other column, `buffer`
     gives the single buffers as tensors.
 
+    It can be pickled and copied, and moved by Dask and Ray; see docs/processes.md.
+
     Parameters
     ----------
     array

@@ -14,8 +14,9 @@ from cudf_arrow_bridge import has_gpu
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks import memory, plot
+from benchmarks import memory
 from benchmarks.measure import Case, Contestant, Effort, measure
+from benchmarks.reporting import plot
 
 ROOT = Path(__file__).parents[2]
 OURS = "cudf_arrow_bridge"

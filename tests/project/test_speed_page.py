@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks import speed_page
+from benchmarks.reporting import speed_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/speed.md").read_text()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .bookkeeping import FLOORS
-from .ways import OURS
+from ..bookkeeping import FLOORS
+from ..ways import OURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from . import peers, report
-from .ways import OURS
+from .. import peers
+from ..ways import OURS
+from . import report
 
 __all__ = ["table"]
 

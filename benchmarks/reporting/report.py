@@ -15,8 +15,8 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from .measure import Case, Measured, Spread
-from .ways import OURS
+from ..measure import Case, Measured, Spread
+from ..ways import OURS
 
 __all__ = ["context", "import_line", "memory_table", "ratio", "record", "short", "tables"]
 
