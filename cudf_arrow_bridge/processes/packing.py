@@ -106,9 +106,9 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
 def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) -> DeviceArray:
     """Put an array together.
 
-    It is over the buffers that came, which it keeps; those of host memory are copied if they begin
-    at no multiple of 8. Memory of a device that was packed goes to the current device if this
-    process has one, else it stays on the host.
+    It is over the buffers that came, which it keeps; those of host memory are copied if they are
+    less aligned than they were, up to 8 bytes. Memory of a device that was packed goes to the
+    current device if this process has one, else it stays on the host.
 
     Parameters
     ----------

@@ -146,6 +146,30 @@ TEST_F(ipc_decoder, finds_offsets_that_come_late)
   }
 }
 
+template <typename T>
+void expect_late_run_end_found(char const* ends)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const type   = runs_of(flat("int64"), ends);
+    auto const stream = lasting_stream{};
+    auto const batch  = device_batch{produced_batch{type, samples(type, 40, 30)}, stream.get()};
+    // Run ends: node 1; their buffers: validity, data.
+    auto const num_runs = batch.parts.nodes[1].length;
+    spoil<T>(batch.parts.buffers[1], num_runs - 1, T{5}, stream.get());
+    auto const waits = sim::host_syncs_here();
+    EXPECT_THROW((void)batch.decode(body_checks::ends, stream.get()), std::invalid_argument);
+    EXPECT_EQ(sim::host_syncs_here(), waits + 1);
+  }
+}
+
+TEST_F(ipc_decoder, finds_run_ends_that_come_late)
+{
+  expect_late_run_end_found<std::int16_t>("s");
+  expect_late_run_end_found<std::int32_t>("i");
+  expect_late_run_end_found<std::int64_t>("l");
+}
+
 TEST_F(ipc_decoder, finds_all_that_comes_late)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
