@@ -101,7 +101,8 @@ rmm::device_buffer put_into_zeros(void const* bytes,
                                   std::int64_t size,
                                   execution const& exec);
 
-/// Reads the offset, size or run end at `index`, of `width` (2, 4 or 8) bytes. Waits for the copy from device memory.
+/// Reads the offset, size or run end at `index`, of `width` (2, 4 or 8) bytes. Waits for the copy
+/// from device memory.
 std::int64_t read_offset(
   void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream);
 
