@@ -167,12 +167,11 @@ def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) 
 
 def _download(body: IpcBody) -> memoryview:
     """Copy a packed body to host memory."""
-    memory = memoryview(pa.allocate_buffer(body.packed_size))
+    memory = memoryview(pa.allocate_buffer(body.packed_size)).cast("B")
     position = 0
     for piece in BodyDownload(body, CHUNK_SIZE):
         memory[position : position + len(piece)] = piece
         position += len(piece)
-        piece.release()
     return memory.toreadonly()
 
 

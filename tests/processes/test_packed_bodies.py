@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed bodies, as they are made of a device's memory, here of the host's."""
+
+from __future__ import annotations
+
+import pytest
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge._core.ipc.packed import bodies_of
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.processes import packing
+from testing.exchange.packs import IS_PACKED
+from testing.exchange.pickles import adopted, batch_in
+from testing.ipc import samples
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+CASES = {
+    **{str(type_): samples.batches_of(type_) for type_ in samples.TYPES},
+    **{name: batches for name, (_, batches) in samples.UNUSUAL.items() if batches},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_downloaded_is_read(name):
+    """Each body is one buffer, its dictionaries' after it; those without bytes are left out."""
+    batches = CASES[name]
+    for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
+        bodies = bodies_of(array._array, True, resolve_stream(None))
+        buffers = [packing._download(body) for body in bodies if body.packed_size]
+        assert [buffer.nbytes for buffer in buffers] == [
+            body.packed_size for body in bodies if body.packed_size
+        ]
+        assert all(buffer.readonly for buffer in buffers)
+        header = bytearray(packing.pack(array).header)
+        header[IS_PACKED] = True
+        found = packing.unpack(header, buffers)
+        # Nothing is left of the source that it could lie in.
+        array.release()
+        assert batch_in(found).equals(batch)
