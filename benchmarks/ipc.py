@@ -32,7 +32,7 @@ _PYARROW = "pyarrow"
 _COLUMNS = (1, 100, 1000)
 _ROWS = tuple(10**power for power in range(3, 9))
 #: Data, the same written, and the same read must fit in 1.5 GB.
-_MOST_BYTES = 400_000_000
+_MOST_BYTES = bandwidth.SIZE
 _MANY = 100  # batches of one row, for what metadata costs
 _QUICK = Effort(rounds=2, sample_seconds=1e-4)
 _FULL = Effort(rounds=100, sample_seconds=1e-3, seconds=2)

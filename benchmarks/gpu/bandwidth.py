@@ -1,23 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast bodies of IPC messages leave and enter a GPU, beside plain copies of pinned memory."""
+"""How fast bodies of IPC messages leave and enter a GPU: ``python -m benchmarks.gpu.bandwidth``.
+
+Beside plain copies of pinned memory.
+"""
 
 from __future__ import annotations
 
+import argparse
 import io
+import json
 import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    # What is measured is the installed package, not the sources that stand beside this folder.
+    sys.path.append(sys.path.pop(0))
 
 import numpy as np
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
+from ..reporting.report import context
 from ..ways import OURS, drain
 
-__all__ = ["bandwidths", "lines"]
+__all__ = ["SIZE", "bandwidths", "lines"]
 
+#: Bytes that are moved when it counts.
+SIZE = 400_000_000
+_QUICK_SIZE = 400_000
 _ROUNDS = 10
 _PINNED = "pinned copy"
 
@@ -95,3 +110,20 @@ def lines(found: dict[str, dict[str, float]] | None) -> list[str]:
         f"{direction}: {', '.join(f'{speed:.1f} GB/s {name}' for name, speed in speeds.items())}"
         for direction, speeds in found.items()
     ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.bandwidth", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="show that it works; no real numbers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
+    options = parser.parse_args()
+    results = bandwidths(_QUICK_SIZE if options.quick else SIZE)
+    for line in lines(results):
+        print(line)
+    if options.json is not None:
+        record = {**context(), "quick": options.quick, "results": results}
+        options.json.write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is on record in a folder of results, part by part."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .outcome import Outcome
+from .run import write_json
+
+__all__ = ["MixedError", "Record"]
+
+
+class MixedError(Exception):
+    """The folder has results of something else, beside which these must not stand."""
+
+
+class Record:
+    """The parts in a folder of results.
+
+    Parameters
+    ----------
+    results
+        The folder.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+
+    def part(self, name: str) -> dict[str, Any] | None:
+        """Return what is on record of a part, if anything is."""
+        path = self._path(name)
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def keep(self, name: str, outcome: Outcome, seconds: float) -> None:
+        """Put on record what came of a part."""
+        date = datetime.now(UTC).isoformat(timespec="seconds")
+        self._path(name).parent.mkdir(parents=True, exist_ok=True)
+        write_json(self._path(name), asdict(outcome) | {"seconds": round(seconds, 1), "date": date})
+
+    def expect(self, name: str, key: str, value: Any) -> None:
+        """See that a detail of a part, if it is on record, is what it is now.
+
+        Raises
+        ------
+        MixedError
+            It is not.
+        """
+        before = self.part(name)
+        recorded = before["details"].get(key, value) if before is not None else value
+        if recorded != value:
+            message = (
+                f"{self._results} has results of another {key}: name another folder with"
+                " --results, or begin again with --again"
+            )
+            raise MixedError(message)
+
+    def forget(self, names: list[str]) -> None:
+        """Take parts off the record, with their files; all that there is, if none is named."""
+        if not names:
+            shutil.rmtree(self._results, ignore_errors=True)
+        for name in names:
+            folder = self._path(name).parent
+            for path in [*folder.glob(f"{name}.*"), *folder.glob(f"{name}-[0-9]*.txt")]:
+                path.unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._results / "parts" / f"{name}.json"

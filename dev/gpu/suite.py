@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts that are tests: each is on record once, whatever happens to the process that it runs in."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
+from .run import Run, write_json
+
+__all__ = ["Tests", "over", "run_tests"]
+
+_SCRIPT = Path(__file__).with_name("recorded_pytest.py")
+#: The seconds that Python and the libraries may take beside the tests, and that all may take.
+_AROUND, _LIMIT = 90, 3600
+#: Exit codes of a run that went through all tests: pytest's for passed, failed and none left, and
+#: the one that compute-sanitizer is told to give for errors.
+_THROUGH = (0, 1, 5, 9)
+_BAD = ("failed", "error", "crashed")
+_SKIPS_TOLD = 3
+_COUNTED = re.compile(r"^=+ [A-Z ]*SUMMARY: (\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Some of the tests under `tests/gpu`.
+
+    Attributes
+    ----------
+    name
+        What the files of records are called.
+    arguments
+        What pytest is given, paths in the order in which they are to run.
+    patience
+        How many seconds a test may take before it counts as one that hangs.
+    tool
+        The tool of compute-sanitizer that they run under; empty for none.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    patience: float = 120
+    tool: str = ""
+
+
+def run_tests(run: Run, tests: Tests, sanitizer: str | None = None) -> Outcome:
+    """Run those that are not on record yet, in as many processes as it takes.
+
+    A test within which the process crashes or hangs is on record as such, and a new process goes on
+    with the next one. So it does when an error has made CUDA unusable for the rest of a process.
+    """
+    records, log = run.file(f"{tests.name}.jsonl"), run.file(f"{tests.name}.log")
+    left_out = run.file(f"{tests.name}.over")
+    while (left := min(run.seconds_left(), _LIMIT)) > 0:
+        before = _read(records)
+        done = over(records)
+        write_json(left_out, list(done))
+        command: list[str | Path] = [
+            *_under(run, tests, sanitizer), run.python, "-P", _SCRIPT,
+            records, left_out, str(left), str(tests.patience), "-q", "-m", "gpu", *tests.arguments,
+        ]  # fmt: skip
+        code = run.execute(command, log, left + tests.patience + _AROUND)
+        if code is None:
+            break
+        lines = _read(records)[len(before) :]
+        last = lines[-1] if lines else {}
+        if last.get("end") == "all":
+            broken = "" if code in _THROUGH else f"exit code {code} after the last test"
+            return _outcome(run, tests, broken)
+        if last.get("end") == "time":
+            break
+        if "start" in last:
+            message = f"the process ended within it, with exit code {code}"
+            crash = {"over": last["start"], "outcome": "crashed", "seconds": 0, "message": message}
+            with records.open("a", encoding="utf-8") as file:
+                print("", json.dumps(crash), sep="\n", file=file)
+        if len(over(records)) == len(done):
+            return _outcome(run, tests, f"exit code {code} outside of any test")
+    return _outcome(run, tests, ended=UNFINISHED)
+
+
+def over(records: Path) -> dict[str, dict[str, Any]]:
+    """Return what is on record of each test that is over."""
+    return {record["over"]: record for record in _read(records) if "over" in record}
+
+
+def _read(records: Path) -> list[dict[str, Any]]:
+    found = []
+    for line in records.read_text(encoding="utf-8").splitlines() if records.exists() else ():
+        # A line that a crash cut off is as good as none.
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
+def _under(run: Run, tests: Tests, sanitizer: str | None) -> list[str]:
+    if sanitizer is None:
+        return []
+    return [
+        sanitizer, "--tool", tests.tool, "--error-exitcode", "9", "--report-api-errors", "no",
+        "--target-processes", "application-only",
+        "--log-file", str(run.file(f"{tests.name}-%p.txt")),
+    ]  # fmt: skip
+
+
+def _outcome(run: Run, tests: Tests, broken: str = "", ended: str = "") -> Outcome:
+    found = over(run.file(f"{tests.name}.jsonl")).values()
+    counts = Counter(record["outcome"] for record in found)
+    skips = Counter(record["message"] for record in found if record["outcome"] == "skipped")
+    details: dict[str, Any] = {"counts": dict(counts), "skips": dict(skips.most_common())}
+    told = ", ".join(f"{counts[name]} {name}" for name in sorted(counts)) or "no test"
+    bad = sum(counts[name] for name in _BAD)
+    if tests.tool:
+        logs = run.file("").glob(f"{tests.name}-*.txt")
+        errors = sum(int(number) for log in logs for number in _COUNTED.findall(log.read_text()))
+        details["errors"] = errors
+        told += f"; {tests.tool} reports {errors}"
+        bad += errors
+    if bad or broken:
+        return Outcome(FAILED, f"{told}{'; ' * bool(broken)}{broken}", details)
+    if ended:
+        return Outcome(ended, told, details)
+    if counts.keys() <= {"skipped"}:
+        reasons = "; ".join(reason for reason, _ in skips.most_common(_SKIPS_TOLD))
+        return Outcome(SKIPPED, f"{told}: {reasons}", details)
+    return Outcome(PASSED, told, details)
