@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
 from .run import Run, last_lines
-from .suite import Tests, run_tests
+from .suite import Selection, run_tests
 
 __all__ = ["PARTS", "Part"]
 
@@ -65,19 +65,19 @@ def _smoke(run: Run, sanitizer: str | None) -> Outcome:
 
 
 def _tests(name: str, *arguments: str, patience: float = 120) -> Callable[..., Outcome]:
-    tests = Tests(name, arguments, patience)
-    return lambda run, sanitizer: run_tests(run, tests)
+    selection = Selection(name, arguments, patience)
+    return lambda run, sanitizer: run_tests(run, selection)
 
 
 def _sanitized(name: str, *arguments: str) -> Callable[..., Outcome]:
-    tests = Tests(name, (*_UNHURRIED, *arguments), patience=400, tool=name)
+    selection = Selection(name, (*_UNHURRIED, *arguments), patience=400, tool=name)
 
     def do(run: Run, sanitizer: str | None) -> Outcome:
         if sanitizer is None:
             return Outcome(SKIPPED, "compute-sanitizer is missing: it comes with the CUDA toolkit")
         if not run.has_gpu:
             return Outcome(SKIPPED, "no GPU, without which compute-sanitizer cannot start")
-        return run_tests(run, tests, sanitizer)
+        return run_tests(run, selection, sanitizer)
 
     return do
 

@@ -55,8 +55,8 @@ class Record:
         recorded = before["details"].get(key, value) if before is not None else value
         if recorded != value:
             message = (
-                f"{self._results} has results of another {key}: name another folder with"
-                " --results, or begin again with --again"
+                f"{self._results}: the {key} on record is not that of now: name another folder"
+                " with --results, or begin again with --again"
             )
             raise MixedError(message)
 

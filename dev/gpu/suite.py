@@ -14,11 +14,12 @@ from typing import Any
 from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
 from .run import Run, write_json
 
-__all__ = ["Tests", "over", "run_tests"]
+__all__ = ["Selection", "over", "run_tests"]
 
 _SCRIPT = Path(__file__).with_name("recorded_pytest.py")
-#: The seconds that Python and the libraries may take beside the tests, and that all may take.
-_AROUND, _LIMIT = 90, 3600
+#: Seconds: that all tests may take; that Python and the libraries may take beside them; before the
+#: end of the time in which no test is begun, so that those under way are not cut short.
+_LIMIT, _AROUND, _TO_END = 3600, 90, 5
 #: Exit codes of a run that went through all tests: pytest's for passed, failed and none left, and
 #: the one that compute-sanitizer is told to give for errors.
 _THROUGH = (0, 1, 5, 9)
@@ -28,7 +29,7 @@ _COUNTED = re.compile(r"^=+ [A-Z ]*SUMMARY: (\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Tests:
+class Selection:
     """Some of the tests under `tests/gpu`.
 
     Attributes
@@ -49,30 +50,32 @@ class Tests:
     tool: str = ""
 
 
-def run_tests(run: Run, tests: Tests, sanitizer: str | None = None) -> Outcome:
+def run_tests(run: Run, selection: Selection, sanitizer: str | None = None) -> Outcome:
     """Run those that are not on record yet, in as many processes as it takes.
 
     A test within which the process crashes or hangs is on record as such, and a new process goes on
     with the next one. So it does when an error has made CUDA unusable for the rest of a process.
     """
-    records, log = run.file(f"{tests.name}.jsonl"), run.file(f"{tests.name}.log")
-    left_out = run.file(f"{tests.name}.over")
+    records, log = run.file(f"{selection.name}.jsonl"), run.file(f"{selection.name}.log")
+    left_out = run.file(f"{selection.name}.over")
     while (left := min(run.seconds_left(), _LIMIT)) > 0:
         before = _read(records)
         done = over(records)
         write_json(left_out, list(done))
+        begin = max(left - _TO_END, left / 2)
         command: list[str | Path] = [
-            *_under(run, tests, sanitizer), run.python, "-P", _SCRIPT,
-            records, left_out, str(left), str(tests.patience), "-q", "-m", "gpu", *tests.arguments,
+            *_under(run, selection, sanitizer), run.python, "-P", _SCRIPT,
+            records, left_out, str(begin), str(selection.patience),
+            "-q", "-m", "gpu", *selection.arguments,
         ]  # fmt: skip
-        code = run.execute(command, log, left + tests.patience + _AROUND)
+        code = run.execute(command, log, left + selection.patience + _AROUND)
         if code is None:
             break
         lines = _read(records)[len(before) :]
         last = lines[-1] if lines else {}
         if last.get("end") == "all":
             broken = "" if code in _THROUGH else f"exit code {code} after the last test"
-            return _outcome(run, tests, broken)
+            return _outcome(run, selection, broken)
         if last.get("end") == "time":
             break
         if "start" in last:
@@ -81,8 +84,8 @@ def run_tests(run: Run, tests: Tests, sanitizer: str | None = None) -> Outcome:
             with records.open("a", encoding="utf-8") as file:
                 print("", json.dumps(crash), sep="\n", file=file)
         if len(over(records)) == len(done):
-            return _outcome(run, tests, f"exit code {code} outside of any test")
-    return _outcome(run, tests, ended=UNFINISHED)
+            return _outcome(run, selection, f"exit code {code} outside of any test")
+    return _outcome(run, selection, ended=UNFINISHED)
 
 
 def over(records: Path) -> dict[str, dict[str, Any]]:
@@ -99,28 +102,28 @@ def _read(records: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _under(run: Run, tests: Tests, sanitizer: str | None) -> list[str]:
+def _under(run: Run, selection: Selection, sanitizer: str | None) -> list[str]:
     if sanitizer is None:
         return []
     return [
-        sanitizer, "--tool", tests.tool, "--error-exitcode", "9", "--report-api-errors", "no",
+        sanitizer, "--tool", selection.tool, "--error-exitcode", "9", "--report-api-errors", "no",
         "--target-processes", "application-only",
-        "--log-file", str(run.file(f"{tests.name}-%p.txt")),
+        "--log-file", str(run.file(f"{selection.name}-%p.txt")),
     ]  # fmt: skip
 
 
-def _outcome(run: Run, tests: Tests, broken: str = "", ended: str = "") -> Outcome:
-    found = over(run.file(f"{tests.name}.jsonl")).values()
+def _outcome(run: Run, selection: Selection, broken: str = "", ended: str = "") -> Outcome:
+    found = over(run.file(f"{selection.name}.jsonl")).values()
     counts = Counter(record["outcome"] for record in found)
     skips = Counter(record["message"] for record in found if record["outcome"] == "skipped")
     details: dict[str, Any] = {"counts": dict(counts), "skips": dict(skips.most_common())}
     told = ", ".join(f"{counts[name]} {name}" for name in sorted(counts)) or "no test"
     bad = sum(counts[name] for name in _BAD)
-    if tests.tool:
-        logs = run.file("").glob(f"{tests.name}-*.txt")
+    if selection.tool:
+        logs = run.file("").glob(f"{selection.name}-*.txt")
         errors = sum(int(number) for log in logs for number in _COUNTED.findall(log.read_text()))
         details["errors"] = errors
-        told += f"; {tests.tool} reports {errors}"
+        told += f"; {selection.tool} reports {errors}"
         bad += errors
     if bad or broken:
         return Outcome(FAILED, f"{told}{'; ' * bool(broken)}{broken}", details)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bash dev/test-gpu.sh` without a GPU: each part starts, says what it lacks, and is on record."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import cudf_arrow_bridge as bridge
+from dev.gpu.parts import PARTS
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="about machines without a GPU")
+ROOT = Path(__file__).parents[3]
+SANITIZERS = {"memcheck", "initcheck", "racecheck"}
+NO_GPU = "no CUDA driver or no CUDA device"
+
+
+def test_each_part_starts_and_is_skipped_for_a_reason(whole):
+    command, said = whole
+    assert said.returncode == 0, said.stdout + said.stderr
+    started = re.findall(r"^=== ([\w-]+): .*\n    (\w+) in \d+ s\. (.+)$", said.stdout, re.M)
+    assert [name for name, *_ in started] == ["host", "install", *(one.name for one in PARTS)]
+    for name, status, reason in started:
+        recorded = command.part(name)
+        assert (recorded["status"], recorded["reason"]) == (status, reason)
+        assert status == ("passed" if name == "install" else "skipped"), name
+        if name in SANITIZERS:
+            assert "compute-sanitizer is missing" in reason
+        elif name != "install":
+            assert "GPU" in reason or "CUDA" in reason
+
+
+def test_every_test_for_a_gpu_is_of_one_part(whole):
+    command, _ = whole
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "gpu", "tests/gpu"]
+    listed = subprocess.run(collect, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    wanted = sorted(line for line in listed.splitlines() if "::" in line)
+    suites = ElementTree.parse(command.results / "junit.xml").getroot()
+    cases = list(suites.iter("testcase"))
+    assert sorted(f"{case.get('classname')}::{case.get('name')}" for case in cases) == wanted
+    assert all(NO_GPU in case.find("skipped").get("message") for case in cases)
+    counts = [command.part(suite.get("name"))["details"]["counts"] for suite in suites]
+    assert sum(count["skipped"] for count in counts) == len(wanted)
+
+
+def test_one_file_has_it_all(whole):
+    command, _ = whole
+    name, found = command.summary()
+    assert name == "gpu-none.json"
+    git = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=False)
+    if commit.returncode == 0:
+        assert found["commit"].startswith(commit.stdout.strip())
+    assert found["parts"].keys() == {"host", "install", *(one.name for one in PARTS)}
+    assert found["packages"]["pytest"] == metadata.version("pytest")
+    assert found["packages"]["pyarrow"] == metadata.version("pyarrow")
+    assert found["host"]["machine"]["cores"] == os.cpu_count()
+    assert found["pylibcudf"]
+    assert found["speed"] == {}  # what was measured without a GPU is not kept
+
+
+def test_a_second_call_goes_on_with_what_is_on_record(whole):
+    command, _ = whole
+    path = command.file("smoke")
+    kept = path.read_text()
+    path.write_text(json.dumps(json.loads(kept) | {"status": "passed", "reason": "as it was"}))
+    again = command("--installed", "smoke")
+    assert "=== smoke: passed before: as it was" in again.stdout
+    assert again.returncode == 0
+
+    forgotten = command("--installed", "--again", "smoke")
+    assert "=== smoke: passed before" not in forgotten.stdout
+    assert command.part("smoke")["status"] == "skipped"
+    assert command.part("memcheck")["status"] == "skipped"  # the others stayed
+
+
+def test_a_part_that_failed_before_still_fails_the_call(whole):
+    command, _ = whole
+    path = command.file("racecheck")
+    kept = path.read_text()
+    path.write_text(json.dumps(json.loads(kept) | {"status": "failed"}))
+    assert command("--installed", "racecheck").returncode == 1
+    path.write_text(kept)
+
+
+def test_results_of_two_commits_do_not_mix(whole):
+    command, _ = whole
+    path = command.file("host")
+    kept = path.read_text()
+    host = json.loads(kept)
+    host["details"]["commit"] = "another"
+    path.write_text(json.dumps(host))
+    refused = command("--installed", "smoke")
+    assert refused.returncode == 1
+    assert "the commit on record is not that of now" in refused.stderr
+    path.write_text(kept)
+
+
+def test_without_time_no_part_is_begun(command):
+    ended = command("--installed", "--minutes", "1", "speed")
+    assert ended.returncode == 3
+    assert "=== speed: no time is left for it" in ended.stdout
+    assert not command.file("speed").exists()
+
+
+def test_a_gpu_can_be_required(command):
+    refused = command("--installed", CUDF_ARROW_BRIDGE_REQUIRE_GPU="1")
+    assert refused.returncode == 1
+    assert command.part("host")["status"] == "failed"
+    assert not command.file("smoke").exists()
+
+
+def test_a_sanitizer_is_found_in_a_toolkit(command, tmp_path):
+    program = tmp_path / "toolkit/bin/compute-sanitizer"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    command("--installed", "memcheck", CUDA_HOME=str(tmp_path / "toolkit"))
+    assert command.part("host")["details"]["sanitizer"] == str(program)
+    assert command.part("memcheck")["reason"].startswith("no GPU")

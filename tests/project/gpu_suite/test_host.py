@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `dev/test-gpu.sh` makes of a CUDA driver, and of a folder of wheels."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="about machines without a GPU")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    """Has the command find a driver with two devices."""
+    compiler = os.environ.get("CC") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    folder = tmp_path_factory.mktemp("driver")
+    source = Path(__file__).with_name("stub_devices.c")
+    command = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", source]
+    subprocess.run([*command, "-o", folder / "libcuda.so.1"], check=True)
+    path = f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    return {"LD_LIBRARY_PATH": path, "STUB_RESULT": "0", "STUB_VERSION": "13020"}
+
+
+def test_devices_are_on_record_and_must_work(driver, command):
+    """The driver has two, with which the CUDA runtime can do nothing: that is no reason to skip."""
+    failed = command("--installed", "smoke", **driver)
+    assert failed.returncode == 1
+    assert command.part("host")["status"] == "passed"
+    assert command.part("smoke")["status"] == "failed"
+    name, found = command.summary()
+    assert name == "gpu-stub-h9-sxm.json"
+    assert found["host"]["cuda"] == [13, 2]
+    assert found["host"]["devices"] == [
+        {"name": "Stub H9 (SXM)", "memory_mib": 16384, "compute_capability": "9.1"},
+        {"name": "Stub H8", "memory_mib": 32768, "compute_capability": "9.1"},
+    ]
+
+
+def test_a_driver_that_fails_is_told(driver, command):
+    failed = command("--installed", **driver | {"STUB_RESULT": "999"})
+    assert failed.returncode == 1
+    assert failed.stderr == "cuInit: error 999 of the CUDA driver\n"
+
+
+def test_a_driver_without_devices_is_no_gpu(driver, command):
+    skipped = command("--installed", "memcheck", **driver | {"STUB_RESULT": "100"})
+    assert skipped.returncode == 0
+    assert command.part("host")["reason"] == "no CUDA device"
+
+
+def test_a_driver_that_is_too_old_is_told(driver, command):
+    failed = command("--installed", **driver | {"STUB_VERSION": "11040"})
+    assert failed.returncode == 1
+    assert "a driver for CUDA 11.4" in command.part("install")["reason"]
+    assert not command.file("smoke").exists()
+
+
+def make_wheel(folder, name, **files):
+    """A wheel of files by module, without needs."""
+    about = f"{name}-1.0.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+    tags = "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+        for module, text in files.items():
+            wheel.writestr(f"{module.replace('__dot__', '/')}.py", text)
+        wheel.writestr(f"{about}/METADATA", metadata)
+        wheel.writestr(f"{about}/WHEEL", tags)
+        wheel.writestr(f"{about}/RECORD", "")
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    built = {"cudf_arrow_bridge__dot___build_info": "CUDA_MAJOR = 12\n"}
+    make_wheel(folder, "cudf_arrow_bridge_cu12", **built)
+    for name in ("pytest", "nanoarrow", "torch"):
+        make_wheel(folder, name, **{name: ""})
+    return folder
+
+
+def test_a_folder_of_wheels_is_installed_without_a_network(wheels, command):
+    offline = {"PIP_INDEX_URL": "file:///nowhere", "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
+    done = command("--wheels", wheels, "memcheck", **offline)
+    assert done.returncode == 0, done.stdout
+    installed = command.part("install")
+    assert installed["details"]["cuda"] == 12
+    names = {"cudf_arrow_bridge_cu12", "pytest", "nanoarrow", "torch"}
+    found = installed["details"]["packages"]
+    assert {name: found.get(name) for name in names} == dict.fromkeys(names, "1.0")
+
+    # What is installed is not installed again, unless it comes of something else.
+    log = command.results / "parts/install.log"
+    commands = log.read_text().count("\n$ ")
+    assert command("--wheels", wheels, "memcheck", **offline).returncode == 0
+    assert log.read_text().count("\n$ ") == commands
+    make_wheel(wheels, "ray", ray="")
+    other = command("--wheels", wheels, "memcheck", **offline)
+    assert other.returncode == 1
+    assert "the packages on record is not that of now" in other.stderr
+
+
+def test_a_folder_must_have_one_wheel_of_ours(wheels, command):
+    make_wheel(wheels, "cudf_arrow_bridge_cu13")
+    refused = command("--wheels", wheels)
+    assert refused.returncode == 1
+    assert "2 of cudf_arrow_bridge_cu*.whl found, one expected" in refused.stderr
