@@ -24,7 +24,11 @@ setup(
     install_requires=[*rapids("cudf"), "flatbuffers>=24.3", "pyarrow>=19", "rich>=13"],
     # Those that are given here replace the section of setup.cfg, which has all others.
     extras_require=EXTRAS
-    | {"ucx": [f"{name}-cu{CUDA}==0.52.*" for name in ("ucxx", "distributed-ucxx")]},
+    | {
+        "ucx": [f"{name}-cu{CUDA}==0.52.*" for name in ("ucxx", "distributed-ucxx")],
+        # compute-sanitizer; the package of CUDA 12 lacks a part of it.
+        "gpu": ["nvidia-cuda-sanitizer-api==13.*"] if CUDA == "13" else [],
+    },
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
         f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",

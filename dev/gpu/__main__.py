@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from . import environment, report
@@ -98,7 +99,7 @@ def _all(options: argparse.Namespace, record: Record, end: float | None) -> list
         cuda=options.cuda,
         folder=options.results.resolve().parent / "gpu-env",
     )
-    host = look(options.commit, environment.site_packages(source))
+    host = look(options.commit)
     for key in ("commit", "devices"):
         record.expect("host", key, host.details()[key])
     run = Run(options.results, environment.python(source), bool(host.devices), end)
@@ -116,7 +117,8 @@ def _all(options: argparse.Namespace, record: Record, end: float | None) -> list
     if second != PASSED:
         return [second]
     chosen = [part for part in PARTS if part.name in (options.parts or [part.name])]
-    return [first, *(_part(record, run, part, host.sanitizer) for part in chosen)]
+    run = replace(run, sanitizer=environment.sanitizer(source))
+    return [first, *(_part(record, run, part) for part in chosen)]
 
 
 def _look_at(host: Host, source: environment.Source) -> Outcome:
@@ -131,7 +133,7 @@ def _look_at(host: Host, source: environment.Source) -> Outcome:
     return Outcome(PASSED, names, host.details())
 
 
-def _part(record: Record, run: Run, part: Part, sanitizer: str | None) -> str:
+def _part(record: Record, run: Run, part: Part) -> str:
     """Do a part, unless it is on record that it passed or failed, or there is no time for it."""
     before = record.part(part.name)
     if before is not None and before["status"] in (PASSED, FAILED):
@@ -140,7 +142,14 @@ def _part(record: Record, run: Run, part: Part, sanitizer: str | None) -> str:
     if run.seconds_left() < part.needs_seconds:
         print(f"=== {part.name}: no time is left for it", flush=True)
         return UNFINISHED
-    return _do(record, run, part.name, part.what, lambda: part.do(run, sanitizer))
+
+    def do() -> Outcome:
+        installed = record.detail("install", "packages", {})
+        if part.needs not in installed:
+            return Outcome(SKIPPED, f"the package {part.needs} is missing")
+        return part.do(run)
+
+    return _do(record, run, part.name, part.what, do)
 
 
 def _do(record: Record, run: Run, name: str, what: str, do: Callable[[], Outcome]) -> str:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,12 +16,12 @@ from .host import Host
 from .outcome import FAILED, PASSED, UNFINISHED, Outcome
 from .run import ROOT, Run, last_lines
 
-__all__ = ["Source", "SourceError", "install", "python", "site_packages"]
+__all__ = ["Source", "SourceError", "install", "python", "sanitizer"]
 
 _LIMIT = 1800
 #: What tests and benchmarks take, and that they are skipped without.
 _NEEDED = ("pytest", "nanoarrow")
-_EXTRAS = ("test", "benchmarks", "dask", "ray", "ucx")
+_EXTRAS = ("test", "benchmarks", "dask", "ray", "ucx", "gpu")
 _Command = list[str | Path]
 _BRIDGES = "cudf_arrow_bridge_cu*.whl"
 
@@ -75,10 +77,16 @@ def python(source: Source) -> Path:
     return Path(sys.executable) if source.installed else source.folder / "bin/python"
 
 
-def site_packages(source: Source) -> list[Path]:
+def sanitizer(source: Source) -> str | None:
+    """Find compute-sanitizer: on the path, in a CUDA toolkit, in NVIDIA's packages of Python."""
+    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
+    packages = source.folder.glob("lib/python*/site-packages")
     if source.installed:
-        return [Path(folder) for folder in sys.path if folder]
-    return list(source.folder.glob("lib/python*/site-packages"))
+        packages = (Path(folder) for folder in sys.path if folder)
+    # That of CUDA 12's packages lacks a part: it cannot start.
+    folders = [toolkit / "bin", *(folder / "nvidia/cu13/bin" for folder in packages)]
+    places = [None, *map(str, folders)]
+    return next(filter(None, (shutil.which("compute-sanitizer", path=at) for at in places)), None)
 
 
 def install(run: Run, source: Source, host: Host) -> Outcome:
@@ -104,6 +112,7 @@ def install(run: Run, source: Source, host: Host) -> Outcome:
     if host.cuda is not None and host.cuda[0] < found["cuda"]:
         supports = ".".join(map(str, host.cuda))
         return Outcome(FAILED, f"packages for CUDA {found['cuda']}, a driver for CUDA {supports}")
+    found["sanitizer"] = sanitizer(source)
     return Outcome(PASSED, f"for CUDA {found['cuda']}, in {run.python}", found)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host has: a GPU and its driver, tools, the commit that is tested."""
+"""What the host has: a GPU and its driver, a machine, the commit that is tested."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ class Host:
     devices: tuple[Device, ...]
     why_no_gpu: str
     cuda: tuple[int, int] | None  # of the driver
-    sanitizer: str | None  # the path of compute-sanitizer
     commit: str
     machine: dict[str, Any]
 
@@ -50,15 +49,13 @@ class Host:
         return details
 
 
-def look(commit: str | None, site_packages: list[Path]) -> Host:
+def look(commit: str | None) -> Host:
     """Look at the host.
 
     Parameters
     ----------
     commit
         What to call the commit where git does not know it.
-    site_packages
-        Folders of packages, in which NVIDIA's own may have brought tools.
 
     Raises
     ------
@@ -70,7 +67,6 @@ def look(commit: str | None, site_packages: list[Path]) -> Host:
         devices=devices,
         why_no_gpu=why,
         cuda=cuda,
-        sanitizer=_sanitizer(site_packages),
         commit=_commit() or commit or "unknown",
         machine={
             "system": platform.platform(),
@@ -117,15 +113,6 @@ def _devices() -> tuple[tuple[int, int] | None, tuple[Device, ...], str]:
             capability.append(str(part.value))
         devices.append(Device(name.value.decode(), memory.value >> 20, ".".join(capability)))
     return version, tuple(devices), "" if devices else "no CUDA device"
-
-
-def _sanitizer(site_packages: list[Path]) -> str | None:
-    """Find compute-sanitizer: on the path, in a CUDA toolkit, in NVIDIA's packages of Python."""
-    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
-    # That of CUDA 12's packages lacks a part: it cannot start.
-    folders = [toolkit / "bin", *(folder / "nvidia/cu13/bin" for folder in site_packages)]
-    places = [None, *map(str, folders)]
-    return next(filter(None, (shutil.which("compute-sanitizer", path=at) for at in places)), None)
 
 
 def _commit() -> str | None:

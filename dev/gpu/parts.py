@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
@@ -14,14 +15,18 @@ from .suite import Selection, run_tests
 
 __all__ = ["PARTS", "Part"]
 
-_GPU_TESTS = "tests/gpu"
-_ROWS = f"{_GPU_TESTS}/peers"
-_PROCESSES = (f"{_GPU_TESTS}/processes", f"{_GPU_TESTS}/test_dask_cuda.py")
-_COMPUTING = (f"{_GPU_TESTS}/test_computing.py", f"{_GPU_TESTS}/test_conversions.py")
-_STREAMS = (f"{_GPU_TESTS}/streams", f"{_GPU_TESTS}/test_default_streams.py")
+_GPU = "tests/gpu"
+_COMPUTING = (f"{_GPU}/test_computing.py", f"{_GPU}/test_conversions.py")
+_STREAMS = (f"{_GPU}/streams", f"{_GPU}/test_default_streams.py")
+_ROWS = f"{_GPU}/peers"
+_PROCESSES = (f"{_GPU}/processes", f"{_GPU}/test_dask_cuda.py")
 #: Under a sanitizer all is slow: nothing that counts on time, or does things by the thousand.
 _UNHURRIED = ("-m", "gpu and not slow_kernel", "-k", "not thousands")
+_PATIENCE_WITH_PROCESSES, _PATIENCE_UNDER_A_TOOL = 300, 400
+_SMOKE_SECONDS, _SPEED_SECONDS = 300, 900
 _FLIGHTS = "examples/data/nyc_flights.parquet"
+
+_Command = list[str | Path]
 
 
 @dataclass(frozen=True)
@@ -33,62 +38,45 @@ class Part:
     name, what
         What it is called, and what it does.
     do
-        Does it, given the call and the path of compute-sanitizer, if there is one.
+        Does it.
+    needs
+        The distribution without which it is skipped.
     needs_seconds
         How long it takes at least: with less time left it is not begun.
     """
 
     name: str
     what: str
-    do: Callable[[Run, str | None], Outcome]
-    needs_seconds: float = 20
+    do: Callable[[Run], Outcome]
+    needs: str
+    needs_seconds: float
 
 
-def _without(*paths: str) -> list[str]:
-    return [f"--ignore={path}" for path in paths]
-
-
-def _smoke(run: Run, sanitizer: str | None) -> Outcome:
-    log = run.file("smoke.log")
-    bridge: list[str | Path] = [run.python, "-P", "-m", "cudf_arrow_bridge"]
-    commands: list[list[str | Path]] = [
-        [run.python, "-P", "dev/gpu/smoke.py"],
-        [*bridge, "doctor"],
-        [*bridge, "roundtrip", _FLIGHTS],
-    ]
-    for command in commands:
-        if (code := run.execute(command, log, 300)) != 0:
-            return _not_through(run, code, "smoke.log")
-    if not run.has_gpu:
-        return Outcome(SKIPPED, "no GPU: imports and the way of a file in host memory work")
-    return Outcome(PASSED)
-
-
-def _tests(name: str, *arguments: str, patience: float = 120) -> Callable[..., Outcome]:
+def _tests(name: str, what: str, *arguments: str, patience: float = 120) -> Part:
     selection = Selection(name, arguments, patience)
-    return lambda run, sanitizer: run_tests(run, selection)
+    return Part(name, what, partial(run_tests, selection=selection), "pytest", 20)
 
 
-def _sanitized(name: str, *arguments: str) -> Callable[..., Outcome]:
-    selection = Selection(name, (*_UNHURRIED, *arguments), patience=400, tool=name)
+def _sanitized(tool: str, what: str, *arguments: str) -> Part:
+    selection = Selection(tool, (*_UNHURRIED, *arguments), _PATIENCE_UNDER_A_TOOL, tool)
 
-    def do(run: Run, sanitizer: str | None) -> Outcome:
-        if sanitizer is None:
+    def do(run: Run) -> Outcome:
+        if run.sanitizer is None:
             return Outcome(SKIPPED, "compute-sanitizer is missing: it comes with the CUDA toolkit")
         if not run.has_gpu:
             return Outcome(SKIPPED, "no GPU, without which compute-sanitizer cannot start")
-        return run_tests(run, selection, sanitizer)
+        return run_tests(run, selection)
 
-    return do
+    return Part(tool, what, do, "pytest", 60)
 
 
-def _measured(name: str, module: str, *options: str) -> Callable[..., Outcome]:
-    def do(run: Run, sanitizer: str | None) -> Outcome:
+def _measured(name: str, what: str, seconds: float, needs: str, *command: str) -> Part:
+    def do(run: Run) -> Outcome:
         log, path = f"{name}.log", run.results.resolve() / f"{name}.json"
         effort = () if run.has_gpu else ("--quick",)
-        command: list[str | Path] = [run.python, "-m", module, "--json", path, *options, *effort]
+        whole: _Command = [run.python, "-m", *command, "--json", path, *effort]
         # The benchmarks lie in the clone, and take the installed package by themselves.
-        code = run.execute(command, run.file(log), 900, PYTHONSAFEPATH="")
+        code = run.execute(whole, run.file(log), _SPEED_SECONDS, PYTHONSAFEPATH="")
         if code != 0:
             return _not_through(run, code, log)
         if not run.has_gpu:
@@ -96,7 +84,23 @@ def _measured(name: str, module: str, *options: str) -> Callable[..., Outcome]:
             return Outcome(SKIPPED, "no GPU: what does without one was run, and not kept")
         return Outcome(PASSED, details={"measured": json.loads(path.read_text())})
 
-    return do
+    return Part(name, what, do, needs, seconds)
+
+
+def _smoke(run: Run) -> Outcome:
+    bridge: _Command = [run.python, "-P", "-m", "cudf_arrow_bridge"]
+    commands: list[_Command] = [
+        [run.python, "-P", "dev/gpu/smoke.py"],
+        [*bridge, "doctor"],
+        [*bridge, "roundtrip", _FLIGHTS],
+    ]
+    for command in commands:
+        code = run.execute(command, run.file("smoke.log"), _SMOKE_SECONDS)
+        if code != 0:
+            return _not_through(run, code, "smoke.log")
+    if not run.has_gpu:
+        return Outcome(SKIPPED, "no GPU: imports and the way of a file in host memory work")
+    return Outcome(PASSED)
 
 
 def _not_through(run: Run, code: int | None, log: str) -> Outcome:
@@ -106,57 +110,36 @@ def _not_through(run: Run, code: int | None, log: str) -> Outcome:
     return Outcome(FAILED, f"{'took too long' if code is None else f'exit code {code}'}: {said}")
 
 
+def _without(*paths: str) -> list[str]:
+    return [f"--ignore={path}" for path in paths]
+
+
 PARTS = (
-    Part("smoke", "whether the libraries work at all, doctor, a file there and back", _smoke),
-    Part(
-        "computing", "libcudf's algorithms on what was imported", _tests("computing", *_COMPUTING)
+    Part("smoke", "libraries by themselves, doctor, a file there and back", _smoke, "pyarrow", 20),
+    _tests("computing", "libcudf's algorithms on what was imported", *_COMPUTING),
+    _tests("streams", "who waits for whom, behind slow kernels", *_STREAMS),
+    _tests(
+        "tests", "all other tests of one process",
+        _GPU, *_without(*_COMPUTING, *_STREAMS, _ROWS, *_PROCESSES),
     ),
-    Part("streams", "who waits for whom, behind slow kernels", _tests("streams", *_STREAMS)),
-    Part(
-        "tests",
-        "all other tests of one process",
-        _tests("tests", _GPU_TESTS, *_without(*_COMPUTING, *_STREAMS, _ROWS, *_PROCESSES)),
+    _tests("rows", "ours beside pylibcudf's own interop, row by row", _ROWS),
+    _measured(
+        "speed", "ours beside pylibcudf and cuDF", 240, "rich", "benchmarks", "--only", "gpu "
     ),
-    Part("rows", "ours beside pylibcudf's own interop, row by row", _tests("rows", _ROWS)),
-    Part(
-        "speed",
-        "ours beside pylibcudf and cuDF",
-        _measured("speed", "benchmarks", "--only", "gpu "),
-        needs_seconds=240,
+    _measured(
+        "speed-ipc", "bodies of Arrow IPC beside plain copies of pinned memory", 60, "rich",
+        "benchmarks.gpu.bandwidth",
     ),
-    Part(
-        "speed-ipc",
-        "bodies of Arrow IPC beside plain copies of pinned memory",
-        _measured("speed-ipc", "benchmarks.gpu.bandwidth"),
-        needs_seconds=60,
+    _measured(
+        "speed-processes", "pickling beside cuDF's", 90, "distributed", "benchmarks.processes"
     ),
-    Part(
-        "speed-processes",
-        "pickling beside cuDF's",
-        _measured("speed-processes", "benchmarks.processes"),
-        needs_seconds=90,
+    _tests(
+        "processes", "Dask and Ray, with workers", *_PROCESSES, patience=_PATIENCE_WITH_PROCESSES
     ),
-    Part(
-        "processes",
-        "the tests of Dask and Ray, with workers",
-        _tests("processes", *_PROCESSES, patience=300),
+    _sanitized(
+        "memcheck", "the tests of one process under compute-sanitizer's memcheck",
+        _GPU, *_without(_ROWS, *_PROCESSES),
     ),
-    Part(
-        "memcheck",
-        "the tests of one process under compute-sanitizer's memcheck",
-        _sanitized("memcheck", _GPU_TESTS, *_without(_ROWS, *_PROCESSES)),
-        needs_seconds=60,
-    ),
-    Part(
-        "initcheck",
-        "those that compute, under initcheck",
-        _sanitized("initcheck", *_COMPUTING),
-        needs_seconds=60,
-    ),
-    Part(
-        "racecheck",
-        "those that compute, under racecheck",
-        _sanitized("racecheck", *_COMPUTING),
-        needs_seconds=60,
-    ),
-)
+    _sanitized("initcheck", "those that compute, under initcheck", *_COMPUTING),
+    _sanitized("racecheck", "those that compute, under racecheck", *_COMPUTING),
+)  # fmt: skip

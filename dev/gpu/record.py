@@ -37,6 +37,11 @@ class Record:
         path = self._path(name)
         return json.loads(path.read_text()) if path.exists() else None
 
+    def detail(self, name: str, key: str, default: Any) -> Any:
+        """Return a detail of what is on record of a part."""
+        part = self.part(name)
+        return default if part is None else part["details"].get(key, default)
+
     def keep(self, name: str, outcome: Outcome, seconds: float) -> None:
         """Put on record what came of a part."""
         date = datetime.now(UTC).isoformat(timespec="seconds")
@@ -51,9 +56,7 @@ class Record:
         MixedError
             It is not.
         """
-        before = self.part(name)
-        recorded = before["details"].get(key, value) if before is not None else value
-        if recorded != value:
+        if self.detail(name, key, value) != value:
             message = (
                 f"{self._results}: the {key} on record is not that of now: name another folder"
                 " with --results, or begin again with --again"

@@ -33,12 +33,15 @@ class Run:
         Whether the host has a GPU.
     end
         When this call must be over, by `time.monotonic()`; None if it may take its time.
+    sanitizer
+        The path of compute-sanitizer; None without it.
     """
 
     results: Path
     python: Path
     has_gpu: bool
     end: float | None
+    sanitizer: str | None = None
 
     def file(self, name: str) -> Path:
         """Name a file of a part, in a folder that exists."""

@@ -50,7 +50,7 @@ class Selection:
     tool: str = ""
 
 
-def run_tests(run: Run, selection: Selection, sanitizer: str | None = None) -> Outcome:
+def run_tests(run: Run, selection: Selection) -> Outcome:
     """Run those that are not on record yet, in as many processes as it takes.
 
     A test within which the process crashes or hangs is on record as such, and a new process goes on
@@ -64,11 +64,13 @@ def run_tests(run: Run, selection: Selection, sanitizer: str | None = None) -> O
         write_json(left_out, list(done))
         begin = max(left - _TO_END, left / 2)
         command: list[str | Path] = [
-            *_under(run, selection, sanitizer), run.python, "-P", _SCRIPT,
+            *_under(run, selection), run.python, "-P", _SCRIPT,
             records, left_out, str(begin), str(selection.patience),
             "-q", "-m", "gpu", *selection.arguments,
         ]  # fmt: skip
         code = run.execute(command, log, left + selection.patience + _AROUND)
+        if code is None and run.seconds_left() > 0:
+            return _outcome(run, selection, "it hung outside of any test")
         if code is None:
             break
         lines = _read(records)[len(before) :]
@@ -102,12 +104,12 @@ def _read(records: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _under(run: Run, selection: Selection, sanitizer: str | None) -> list[str]:
-    if sanitizer is None:
+def _under(run: Run, selection: Selection) -> list[str]:
+    if not selection.tool or run.sanitizer is None:
         return []
     return [
-        sanitizer, "--tool", selection.tool, "--error-exitcode", "9", "--report-api-errors", "no",
-        "--target-processes", "application-only",
+        run.sanitizer, "--tool", selection.tool, "--target-processes", "application-only",
+        "--error-exitcode", "9", "--report-api-errors", "no",
         "--log-file", str(run.file(f"{selection.name}-%p.txt")),
     ]  # fmt: skip
 
@@ -125,10 +127,10 @@ def _outcome(run: Run, selection: Selection, broken: str = "", ended: str = "") 
         details["errors"] = errors
         told += f"; {selection.tool} reports {errors}"
         bad += errors
-    if bad or broken:
-        return Outcome(FAILED, f"{told}{'; ' * bool(broken)}{broken}", details)
     if ended:
         return Outcome(ended, told, details)
+    if bad or broken:
+        return Outcome(FAILED, f"{told}{'; ' * bool(broken)}{broken}", details)
     if counts.keys() <= {"skipped"}:
         reasons = "; ".join(reason for reason, _ in skips.most_common(_SKIPS_TOLD))
         return Outcome(SKIPPED, f"{told}: {reasons}", details)

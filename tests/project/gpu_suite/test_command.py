@@ -124,5 +124,5 @@ def test_a_sanitizer_is_found_in_a_toolkit(command, tmp_path):
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
     command("--installed", "memcheck", CUDA_HOME=str(tmp_path / "toolkit"))
-    assert command.part("host")["details"]["sanitizer"] == str(program)
+    assert command.part("install")["details"]["sanitizer"] == str(program)
     assert command.part("memcheck")["reason"].startswith("no GPU")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -135,12 +136,13 @@ def test_each_test_is_on_record_once_in_spite_of_crashes(folder):
 
 def test_it_goes_on_where_time_was_up(folder):
     names = [f"test_{i}" for i in range(8)]
-    write(folder, "".join(f"def {name}(): time.sleep(0.7)\n" for name in names))
+    body = "".join(f"def {name}(): time.sleep(0.7); assert {name!r} != 'test_0'\n" for name in names)
+    write(folder, body)
     statuses = []
     while not statuses or statuses[-1] == UNFINISHED:
         statuses.append(run_tests(run_of(folder, seconds=4), selection(folder)).status)
         assert len(statuses) < 60
-    assert statuses[-1] == PASSED
+    assert statuses[-1] == FAILED  # but not before all had their turn
     assert len(statuses) > 1
     # One that was under way may have been begun again.
     assert list(dict.fromkeys(name for name, _ in ran(folder))) == names
@@ -238,7 +240,8 @@ def test_what_a_sanitizer_reports_is_a_failure(
     program.chmod(0o755)
     monkeypatch.setenv("SUMMARY", summary)
     write(folder, "def test_passes(): pass\n")
-    outcome = run_tests(run_of(folder), selection(folder, tool=tool), str(program))
+    run = replace(run_of(folder), sanitizer=str(program))
+    outcome = run_tests(run, selection(folder, tool=tool))
     assert outcomes(run_of(folder)) == {"test_passes": "passed"}
     assert outcome.status == (FAILED if errors else PASSED)
     assert outcome.details["errors"] == errors
