@@ -136,7 +136,8 @@ def test_each_test_is_on_record_once_in_spite_of_crashes(folder):
 
 def test_it_goes_on_where_time_was_up(folder):
     names = [f"test_{i}" for i in range(8)]
-    body = "".join(f"def {name}(): time.sleep(0.7); assert {name!r} != 'test_0'\n" for name in names)
+    test = "def {0}(): time.sleep(0.7); assert '{0}' != 'test_0'\n"
+    body = "".join(test.format(name) for name in names)
     write(folder, body)
     statuses = []
     while not statuses or statuses[-1] == UNFINISHED:
