@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What linters of workflows cannot know: that they fit the scripts, README and the package."""
+
+import ast
+import json
+import re
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = {
+    path.stem: yaml.safe_load(path.read_text())
+    for path in (ROOT / ".github" / "workflows").glob("*.yml")
+}
+CIBUILDWHEEL = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+SETUP = ConfigParser()
+SETUP.read(ROOT / "setup.cfg")
+
+
+def steps(workflow: str) -> list[dict[str, object]]:
+    jobs = WORKFLOWS[workflow]["jobs"].values()
+    return [step for job in jobs for step in job.get("steps", [])]
+
+
+def calls_of_scripts() -> list[tuple[str, str]]:
+    """Say of each script that is called in which words."""
+    texts = [str(step.get("run")) for name in WORKFLOWS for step in steps(name)]
+    texts.append(CIBUILDWHEEL["repair-wheel-command"].replace("{project}/", ""))
+    return [call for text in texts for call in re.findall(r"\bbash (\S+)(.*)", text)]
+
+
+def artifacts(action: str) -> set[str]:
+    uses = [step for name in WORKFLOWS for step in steps(name) if "uses" in step]
+    return {step["with"]["name"] for step in uses if f"/{action}-artifact@" in step["uses"]}
+
+
+def test_every_change_is_met_by_the_two_commands_of_the_readme():
+    job = WORKFLOWS["ci"]["jobs"]["readme"]
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    quick_start = "\n".join(["## Quick start", "", "```", *commands, "```"])
+    assert quick_start in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("script", "arguments"), calls_of_scripts())
+def test_scripts_that_are_called_know_the_options(script, arguments):
+    source = (ROOT / script).read_text()
+    for option in re.findall(r"--[\w-]+", arguments):
+        assert re.search(rf"{option}\b", source)
+
+
+def test_each_cuda_version_has_a_wheel_that_is_tried_on_a_gpu():
+    [table] = re.findall(r"^CRT = ({.*})", (ROOT / "setup.py").read_text(), re.MULTILINE)
+    accepted = list(ast.literal_eval(table))
+    assert WORKFLOWS["wheels"]["jobs"]["wheel"]["strategy"]["matrix"]["cuda"] == accepted
+    on_gpus = WORKFLOWS["gpu"]["jobs"]["gpu"]["strategy"]["matrix"]["cuda"]
+    [default] = re.findall(r"'(.*)'", on_gpus)
+    assert json.loads(default) == accepted
+    assert artifacts("download") == {"wheel-cu${{ matrix.cuda }}"} <= artifacts("upload")
+
+
+def test_oldest_python_is_the_one_that_the_package_requires_and_is_built_for():
+    python = WORKFLOWS["ci"]["jobs"]["readme"]["strategy"]["matrix"]["python"]
+    oldest = min(map(Version, python))
+    assert SpecifierSet(SETUP["options"]["python_requires"]) == SpecifierSet(f">={oldest}")
+    tag = f"cp{oldest.major}{oldest.minor}"
+    assert SETUP["bdist_wheel"]["py_limited_api"] == tag
+    assert CIBUILDWHEEL["build"].startswith(f"{tag}-")
+
+
+def test_runners_of_ones_own_run_no_pull_requests():
+    own = [name for name in WORKFLOWS if "self-hosted" in json.dumps(WORKFLOWS[name]["jobs"])]
+    assert own == ["gpu"]
+    assert set(WORKFLOWS["gpu"][True]) == {"push", "schedule", "workflow_dispatch"}  # "on": true
