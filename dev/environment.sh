@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # To be sourced by the scripts beside this, from the root of the clone: one environment for all of them.
 export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-2}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0

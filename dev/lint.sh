@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formats, lint and types of all languages, and that the lines of dev/removals.toml are still there. Needs what
-# dev/test.sh installs.
+# Formats, lint and types of all languages, of shell scripts and of CI's workflows too, and that the lines of
+# dev/removals.toml are still there. Needs what dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -13,6 +13,9 @@ mypy
 cython-lint cudf_arrow_bridge
 git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -Werror
 git ls-files -co --exclude-standard | xargs codespell
+git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
+actionlint # and by shellcheck what workflows run
+zizmor --quiet --offline .github/workflows
 python dev/remove_lines.py --check
 
 step "clang-tidy"
