@@ -15,7 +15,7 @@ git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -W
 git ls-files -co --exclude-standard | xargs codespell
 git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
 actionlint # and by shellcheck what workflows run
-zizmor --quiet --offline .github/workflows
+zizmor --quiet --offline --persona pedantic .github/workflows
 python dev/remove_lines.py --check
 
 step "clang-tidy"

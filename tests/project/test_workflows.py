@@ -77,3 +77,9 @@ def test_runners_of_ones_own_run_no_pull_requests():
     own = [name for name in WORKFLOWS if "self-hosted" in json.dumps(WORKFLOWS[name]["jobs"])]
     assert own == ["gpu"]
     assert set(WORKFLOWS["gpu"][True]) == {"push", "schedule", "workflow_dispatch"}  # "on": true
+
+
+def test_no_job_hangs_for_the_six_hours_that_are_the_default():
+    for name, workflow in WORKFLOWS.items():
+        for job, content in workflow["jobs"].items():
+            assert "uses" in content or content["timeout-minutes"] <= 150, (name, job)
