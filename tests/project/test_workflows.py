@@ -51,7 +51,9 @@ def test_every_change_is_met_by_the_two_commands_of_the_readme():
 def test_scripts_that_are_called_know_the_options(script, arguments):
     source = (ROOT / script).read_text()
     for module in re.findall(r"python3 -m (\S+)", source):
-        source += "".join(path.read_text() for path in ROOT.glob(f"{module.replace('.', '/')}/*.py"))
+        source += "".join(
+            path.read_text() for path in ROOT.glob(f"{module.replace('.', '/')}/*.py")
+        )
     for option in re.findall(r"--[\w-]+", arguments):
         assert re.search(rf"{option}\b", source)
 
