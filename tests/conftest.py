@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
 import os
+import shutil
+import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
 # What tests start in the root of the sources must find the installed package, not those.
@@ -33,6 +36,19 @@ def _everything_is_released():
     for name in ("testing.peers.dlpack", "testing.peers.arrays"):
         if (module := sys.modules.get(name)) is not None:
             assert not module.Producer.alive, f"{name}: handed out and never released"
+
+
+@pytest.fixture(scope="session")
+def stub_driver(tmp_path_factory):
+    """A folder with a libcuda.so.1 that does as `tests/cuda/stub_driver.c` says."""
+    compiler = os.environ.get("CC") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    folder = tmp_path_factory.mktemp("driver")
+    source = Path(__file__).with_name("cuda") / "stub_driver.c"
+    command = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", source]
+    subprocess.run([*command, "-o", folder / "libcuda.so.1"], check=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)

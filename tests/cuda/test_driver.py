@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,22 +24,10 @@ for ask in (bridge.has_gpu, lambda: len(bridge.from_arrow_device(pa.array([1, 2]
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    compiler = os.environ.get("CC") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    folder = tmp_path_factory.mktemp("driver")
-    source = Path(__file__).with_name("stub_driver.c")
-    command = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", source]
-    subprocess.run([*command, "-o", folder / "libcuda.so.1"], check=True)
-    return folder
-
-
-def answers(library, version, result, **environment):
+def answers(stub_driver, version, result, **environment):
     """What `has_gpu` and an import say with this driver."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    inherited["LD_LIBRARY_PATH"] = f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    inherited["LD_LIBRARY_PATH"] = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     stub = {"STUB_VERSION": str(version), "STUB_RESULT": str(result)}
     package = str(Path(bridge.__file__).parents[1])
     asked = subprocess.run(
@@ -54,9 +41,9 @@ def answers(library, version, result, **environment):
     return asked.stdout.splitlines()
 
 
-def test_a_driver_without_a_device_is_no_gpu(library):
-    assert answers(library, 13_000, 100) == ["False", "2"]
-    assert answers(library, 13_000, 100, CUDA_VISIBLE_DEVICES="-1") == ["False", "2"]
+def test_a_driver_without_a_device_is_no_gpu(stub_driver):
+    assert answers(stub_driver, 13_000, 100) == ["False", "2"]
+    assert answers(stub_driver, 13_000, 100, CUDA_VISIBLE_DEVICES="-1") == ["False", "2"]
 
 
 @pytest.mark.parametrize(
@@ -71,19 +58,19 @@ def test_a_driver_without_a_device_is_no_gpu(library):
         (13_000, 999, "cudaErrorUnknown"),
     ],
 )
-def test_a_driver_that_fails_is_an_error(library, version, result, told):
-    first, second = answers(library, version, result)
+def test_a_driver_that_fails_is_an_error(stub_driver, version, result, told):
+    first, second = answers(stub_driver, version, result)
     assert first.startswith("error: ")
     assert told in first
     assert second == first
 
 
-def test_a_device_that_is_not_there_is_an_error(library):
-    for line in answers(library, 13_000, 100, CUDA_VISIBLE_DEVICES="7"):
+def test_a_device_that_is_not_there_is_an_error(stub_driver):
+    for line in answers(stub_driver, 13_000, 100, CUDA_VISIBLE_DEVICES="7"):
         assert "cudaErrorNoDevice" in line
         assert "CUDA_VISIBLE_DEVICES=7" in line
 
 
-def test_a_gpu_can_be_required(library):
-    for line in answers(library, 13_000, 100, CUDF_ARROW_BRIDGE_REQUIRE_GPU="1"):
+def test_a_gpu_can_be_required(stub_driver):
+    for line in answers(stub_driver, 13_000, 100, CUDF_ARROW_BRIDGE_REQUIRE_GPU="1"):
         assert "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA device" in line

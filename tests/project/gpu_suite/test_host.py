@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -16,17 +13,10 @@ import cudf_arrow_bridge as bridge
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="about machines without a GPU")
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
+@pytest.fixture
+def driver(stub_driver):
     """Has the command find a driver with two devices."""
-    compiler = os.environ.get("CC") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    folder = tmp_path_factory.mktemp("driver")
-    source = Path(__file__).with_name("stub_devices.c")
-    command = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", source]
-    subprocess.run([*command, "-o", folder / "libcuda.so.1"], check=True)
-    path = f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    path = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     return {"LD_LIBRARY_PATH": path, "STUB_RESULT": "0", "STUB_VERSION": "13020"}
 
 
