@@ -10,7 +10,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import samples
-from testing.device import GPU, as_cupy, on_device, side_stream, sliced
+from testing.device import GPU, as_cupy, on_device, side_stream, sliced, unloaded, unnamed
 from testing.peers.arrays import DeviceOnly, column_from, read
 
 pytestmark = GPU
@@ -26,19 +26,20 @@ TYPES = [
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_pylibcudf_takes_columns(type_):
     """`compact`, since it replaces the offsets of a struct's children by the parent's."""
-    column = on_device(samples.values(type_, samples.MANY, "some"))
+    array = samples.values(type_, samples.MANY, "some")
+    column = on_device(array)
     for offset, size in [(0, samples.MANY), (9, 65), (64, 64)]:
         part = sliced(column, offset, size)
         exported = bridge.to_arrow_device(part, compact=True)
         theirs = plc.Column.from_arrow(DeviceOnly(exported))
-        assert theirs.to_arrow().to_pylist() == part.to_arrow().to_pylist()
+        assert unloaded(theirs) == unnamed(array.slice(offset, size).to_pylist())
 
 
 def test_pylibcudf_takes_tables():
     table = pa.table({"a": [1, None, 3], "b": ["x", None, "zz"]})
     exported = bridge.to_arrow_device(plc.Table.from_arrow(table))
     theirs = plc.Table.from_arrow(DeviceOnly(exported))
-    assert [c.to_arrow().to_pylist() for c in theirs.columns()] == [
+    assert [unloaded(c) for c in theirs.columns()] == [
         [1, None, 3],
         ["x", None, "zz"],
     ]
@@ -125,4 +126,4 @@ def test_nanoarrow_passes_device_memory_through():
 
     exported = bridge.to_arrow_device(on_device(pa.array(["a", None, "c"])))
     passed = nanoarrow.device.c_device_array(DeviceOnly(exported))
-    assert column_from(passed).to_arrow().to_pylist() == ["a", None, "c"]
+    assert unloaded(column_from(passed)) == ["a", None, "c"]

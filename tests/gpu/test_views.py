@@ -9,7 +9,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import samples, views
-from testing.device import GPU, unnamed
+from testing.device import GPU, unloaded, unnamed
 from testing.peers.arrays import DeviceOnly, Producer, nodes
 
 pytestmark = GPU
@@ -19,10 +19,6 @@ SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 0)]
 
 def column_from(obj, **options):
     return bridge.from_arrow_device(DeviceOnly(obj), to="pylibcudf", kind="column", **options)
-
-
-def rows_of(column):
-    return column.to_arrow().to_pylist()
 
 
 def cases():
@@ -53,7 +49,7 @@ CASES = [pytest.param(array, expected, id=name) for name, array, expected in cas
 def test_uploaded(array, expected):
     for offset, size in SLICES:
         column = column_from(array.slice(offset, size))
-        assert rows_of(column) == unnamed(expected.slice(offset, size).to_pylist())
+        assert unloaded(column) == unnamed(expected.slice(offset, size).to_pylist())
 
 
 def all_buffers(array):
@@ -99,7 +95,7 @@ class OnDevice:
 def test_of_a_device(array, expected, copy, validate):
     pytest.importorskip("cupy")
     column = column_from(OnDevice(array), copy=copy, validate=validate)
-    assert rows_of(column) == unnamed(expected.to_pylist())
+    assert unloaded(column) == unnamed(expected.to_pylist())
 
 
 def test_a_null_column_below_a_view_is_refused_on_a_device():

@@ -13,6 +13,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing.host import Memory
 from testing.peers.arrays import DeviceOnly
 
 #: What other libraries warn of on a machine we have not seen is not our failure.
@@ -151,11 +152,43 @@ def sliced(column, offset, size):
     return plc.copying.slice(column, [offset, offset + size])[0]
 
 
+def unloaded(column):
+    """A column's rows by pylibcudf's own copy to the host, the fields of structs named by position.
+
+    It would name all of them "", and pyarrow makes no dictionaries of these.
+    """
+
+    def named(column, name):
+        children = [named(child, str(i)) for i, child in enumerate(column.children())]
+        return plc.interop.ColumnMetadata(name=name, children_meta=children)
+
+    return column.to_arrow(named(column, "")).to_pylist()
+
+
 def unnamed(value):
-    """Rows as pylibcudf gives them, without field names."""
+    """Rows with the fields of structs named by position."""
     if isinstance(value, dict):
         return {str(i): unnamed(item) for i, item in enumerate(value.values())}
     return [unnamed(item) for item in value] if isinstance(value, list) else value
+
+
+def fetched(column):
+    """A column of device memory as one of host memory, each of its buffers copied as it is."""
+
+    def span(owner):
+        if owner is None:
+            return None
+        return Memory(pa.py_buffer(as_cupy(owner, "uint8").get() if owner.size else b""))
+
+    return plc.Column(
+        column.type(),
+        column.size(),
+        span(column.data()),
+        span(column.null_mask()),
+        column.null_count(),
+        column.offset(),
+        [fetched(child) for child in column.children()],
+    )
 
 
 def rows(obj):

@@ -20,6 +20,7 @@ from testing.device import (
     rows,
     settle,
     side_stream,
+    unloaded,
     wait_until,
 )
 from testing.peers.arrays import DeviceOnly
@@ -61,8 +62,8 @@ def test_pylibcudf_reads_every_batch():
     frame = bridge.from_arrow_device(BATCH.select(["number", "text"]))
     found = []
     for batch in bridge.to_arrow_device_stream(frame, max_rows=9):
-        table = plc.Table.from_arrow(DeviceOnly(batch)).to_arrow()
-        found += zip(*(column.to_pylist() for column in table.columns), strict=True)
+        table = plc.Table.from_arrow(DeviceOnly(batch))
+        found += zip(*(unloaded(column) for column in table.columns()), strict=True)
     assert found == [(row["number"], row["text"]) for row in BATCH.to_pylist()]
 
 
