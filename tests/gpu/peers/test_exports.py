@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves through pylibcudf's own interop, row by row, beside ours.
+
+Ours must be right. What theirs gave is on record as the property `pylibcudf` of each test, in the
+report of `pytest --junitxml=FILE`: right or wrong, it is not for us to fail.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from testing.device import GPU, ROWS, as_cupy, blank, on_device, rows, side_stream, sliced
+from testing.peers.arrays import column_from, nodes, struct_of
+from testing.peers.pylibcudf_interop import (
+    EMPTY_DICTIONARY,
+    EXPORTS,
+    empty_lists,
+    null_column,
+)
+
+pytestmark = GPU
+
+
+def exported(obj):
+    """The capsule of an export, which keeps its struct, and the struct."""
+    _, capsule = obj.__arrow_c_device_array__()
+    return capsule, struct_of(capsule)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_slices(name, beside):
+    array, offset, size = EXPORTS[name]
+    part = sliced(on_device(array), offset, size)
+    beside(
+        row=name.split()[0],
+        what=f"{array.type} {array.to_pylist()}, rows {offset} to {offset + size}, leave",
+        right=array.slice(offset, size).to_pylist(),
+        ours=lambda: rows(bridge.to_arrow_device(part)),
+        theirs=lambda: rows(part),
+    )
+
+
+def test_null_columns(beside):
+    column = null_column()
+    beside(
+        row="E3",
+        what="a column of three nulls and no type leaves",
+        right=[None] * 3,
+        ours=lambda: rows(bridge.to_arrow_device(column)),
+        theirs=lambda: rows(column),
+    )
+
+
+def test_dictionaries_of_no_rows(beside):
+    column = column_from(EMPTY_DICTIONARY)
+    beside(
+        row="E4",
+        what="the type of a dictionary of no rows",
+        right=str(EMPTY_DICTIONARY.type),
+        ours=lambda: str(bridge.to_arrow_device(column).schema.type),
+        theirs=lambda: str(pa.DataType._import_from_c_capsule(column._to_schema())),
+    )
+
+
+def test_lists_of_no_rows(beside):
+    column = empty_lists()
+
+    def has_offsets(obj):
+        _capsule, struct = exported(obj)
+        return bool(struct.array.buffers[1])
+
+    beside(
+        row="E5",
+        what="lists of no rows, which libcudf makes without offsets, leave with one",
+        right=True,
+        ours=lambda: has_offsets(bridge.to_arrow_device(column)),
+        theirs=lambda: has_offsets(column),
+    )
+
+
+def test_managed_memory(beside):
+    import rmm.mr
+
+    column = on_device(pa.array([1, None, 3]), mr=rmm.mr.ManagedMemoryResource())
+
+    def label(obj):
+        _capsule, struct = exported(obj)
+        return struct.device_type
+
+    beside(
+        row="E6",
+        what="the device type of managed memory",
+        right=int(bridge.DeviceType.CUDA_MANAGED),
+        ours=lambda: label(bridge.to_arrow_device(column)),
+        theirs=lambda: label(column),
+    )
+
+
+def test_another_current_device(beside):
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("one device only")
+
+    def number(obj):
+        _capsule, struct = exported(obj)
+        return struct.device_id
+
+    with cupy.cuda.Device(1):
+        column = on_device(pa.array([1, 2, 3]))
+    beside(
+        row="E6",
+        what="the device of memory of device 1 while device 0 is current",
+        right=1,
+        ours=lambda: number(bridge.to_arrow_device(column)),
+        theirs=lambda: number(column),
+    )
+
+
+def test_events(beside):
+    import cupy
+
+    column = on_device(pa.array([1, 2, 3]))
+
+    def takes_times(obj):
+        _capsule, struct = exported(obj)
+        event = ctypes.c_void_p.from_address(struct.sync_event).value
+        cupy.cuda.runtime.eventSynchronize(event)
+        try:
+            cupy.cuda.runtime.eventElapsedTime(event, event)
+        except cupy.cuda.runtime.CUDARuntimeError:
+            return False
+        return True
+
+    beside(
+        row="E8",
+        what="whether the event takes times, which makes it slower",
+        right=False,
+        ours=lambda: takes_times(bridge.to_arrow_device(column)),
+        theirs=lambda: takes_times(column),
+    )
+
+
+def test_batches_of_one_schema(beside):
+    batches = [plc.Table([on_device(pa.array([1, value]))]) for value in (2, None)]
+
+    def flags(schemas):
+        return [schema.field(0).nullable for schema in schemas]
+
+    beside(
+        row="E9",
+        what="the nullable flag of a batch without nulls, and of one with",
+        right=[True, True],
+        ours=lambda: flags(bridge.to_arrow_device(batch).schema for batch in batches),
+        theirs=lambda: flags(pa.Schema._import_from_c_capsule(b._to_schema()) for b in batches),
+    )
+
+
+def test_names_of_elements(beside):
+    column = on_device(pa.array([[1], [2, 3]]))
+    wanted = pa.field("", pa.list_(pa.field("number", pa.int64())))
+
+    def name():
+        schema = bridge.to_arrow_device(column, requested_schema=wanted).schema
+        return schema.type.value_field.name
+
+    beside(
+        row="E10",
+        what="a list is told the name of its elements alone",
+        right="number",
+        ours=name,
+        theirs="not run: it would read metadata out of bounds",
+    )
+
+
+class MallInfo(ctypes.Structure):
+    """What `mallinfo2` of glibc returns."""
+
+    names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks")
+    _fields_ = tuple((name, ctypes.c_size_t) for name in (*names, "fordblks", "keepcost"))
+
+
+def test_memory_of_exports(beside):
+    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo is None:
+        pytest.skip("the C library does not count")
+    mallinfo.restype = MallInfo
+    column = on_device(pa.array([1, 2, 3]))
+
+    def leak(export, times=4000):
+        def repeat(count):
+            for _ in range(count):
+                _schema, _array = export(column).__arrow_c_device_array__()
+
+        repeat(1000)
+        before = mallinfo().uordblks
+        repeat(times)
+        return round((mallinfo().uordblks - before) / times / 8) * 8
+
+    beside(
+        row="P1",
+        what="bytes of host memory that each export leaves behind",
+        right=0,
+        ours=lambda: leak(bridge.to_arrow_device),
+        theirs=lambda: leak(lambda column: column),
+    )
+
+
+def test_exports_of_several_threads(beside):
+    column = on_device(pa.array([1, 2, 3]))
+
+    def references_left():
+        def export():
+            for _ in range(200):
+                bridge.to_arrow_device(column).__arrow_c_device_array__()
+
+        before = sys.getrefcount(column)
+        threads = [threading.Thread(target=export) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sys.getrefcount(column) - before
+
+    beside(
+        row="P2",
+        what="references to a column that exports of 8 threads leave behind",
+        right=0,
+        ours=references_left,
+        theirs="not run: it counts references without the GIL, and might free a column in use",
+    )
+
+
+def test_the_stream_that_made_the_data(late, beside):
+    def last(export):
+        producer, consumer, found = side_stream(), side_stream(), blank()
+        column = late.column(producer)
+        column = column_from(export(column, producer), stream=consumer)
+        late.copy(as_cupy(column.data()), found, consumer, cycles=0)
+        consumer.synchronize()
+        value = int(found[-1])
+        producer.synchronize()
+        return value
+
+    beside(
+        row="P3",
+        what="the last value of a column that a side stream makes late: 0 if read too early",
+        right=ROWS - 1,
+        ours=lambda: last(lambda column, stream: bridge.to_arrow_device(column, stream=stream)),
+        theirs=lambda: last(lambda column, stream: column),
+    )
+
+
+def test_names(beside):
+    import cudf
+
+    frame = cudf.DataFrame({"number": [1, 2], "struct": [{"a": 1}, {"a": 2}]})
+
+    def names(obj):
+        capsule, _ = obj.__arrow_c_device_array__()
+        return [node.name for node in nodes(struct_of(capsule))[1:]]
+
+    beside(
+        row="P4",
+        what="names of a frame's columns and of a struct's fields",
+        right=[b"number", b"struct", b"a"],
+        ours=lambda: names(bridge.to_arrow_device(frame)),
+        theirs=lambda: names(plc.Table([s.to_pylibcudf()[0] for _, s in frame.items()])),
+    )

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of any type in device memory, made by nobody's interop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from testing.peers.arrays import Producer, nodes
+
+
+def all_buffers(array):
+    found = array.buffers()
+    if pa.types.is_dictionary(array.type):
+        found += all_buffers(array.dictionary)
+    return found
+
+
+class OnDevice:
+    """A pyarrow array whose buffers were copied to the device, but for the sizes beside views.
+
+    Arrow C++ keeps these in host memory, whatever the device.
+    """
+
+    def __init__(self, array):
+        self.kept = []
+        self.sizes = {b.address: b.size for b in all_buffers(array) if b}
+        self.producer = Producer(array, self.move)
+        self.__arrow_c_device_array__ = self.producer.__arrow_c_device_array__
+
+    def move(self, schema, array):
+        import cupy
+
+        array.device_type, array.device_id = 2, cupy.cuda.Device().id
+        for form, node in zip(nodes(schema), nodes(array.array), strict=True):
+            is_view = form.format in (b"vu", b"vz")
+            for i in range(node.n_buffers - is_view):
+                if self.sizes.get(node.buffers[i]):
+                    node.buffers[i] = self.copy(node.buffers[i])
+
+    def copy(self, address):
+        import cupy
+
+        host = np.frombuffer(pa.foreign_buffer(address, self.sizes[address]), "uint8")
+        self.kept.append(cupy.asarray(host))
+        return self.kept[-1].data.ptr
