@@ -53,7 +53,7 @@ def test_uploaded(array, expected):
 
 
 @pytest.mark.parametrize("validate", ["minimal", "full"])
-@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize("copy", [None, True])
 @pytest.mark.parametrize(("array", "expected"), CASES[:: len(CASES) // 30])
 def test_of_a_device(array, expected, copy, validate):
     pytest.importorskip("cupy")

@@ -8,6 +8,8 @@ report of `pytest --junitxml=FILE`: right or wrong, it is not for us to fail.
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
 import sys
 import threading
 
@@ -24,6 +26,7 @@ from testing.peers.pylibcudf_interop import (
     empty_lists,
     null_column,
 )
+from testing.processes import PYTHONPATH
 
 pytestmark = GPU
 
@@ -121,6 +124,28 @@ def test_another_current_device(beside):
         right=1,
         ours=lambda: number(bridge.to_arrow_device(column)),
         theirs=lambda: number(column),
+    )
+
+
+def test_releases_after_an_error(beside):
+    def release(whose):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "testing.peers.sticky_error", whose],
+            env=os.environ | {"PYTHONPATH": PYTHONPATH},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        said = done.stdout.strip() or done.stderr.strip()[-200:]
+        return said if done.returncode == 0 else f"ended with {done.returncode}: {said}"
+
+    beside(
+        row="E7",
+        what="an export is released after a CUDA error that nothing clears",
+        right="released",
+        ours=lambda: release("ours"),
+        theirs=lambda: release("theirs"),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import foreign
-from testing.device import GPU, as_cupy, blank, on_device, side_stream, unloaded, unnamed
+from testing.device import GPU, as_cupy, blank, on_device, settle, side_stream, unloaded, unnamed
 from testing.peers.arrays import DeviceOnly, Producer, column_from, forget_null_counts
 from testing.peers.device_memory import OnDevice
 from testing.peers.pylibcudf_interop import (
@@ -185,8 +185,7 @@ def test_a_release_waits_for_the_reader(late, beside):
     import cupy
 
     source = late.column(cupy.cuda.Stream.null)
-    late.values.sum()
-    cupy.cuda.Device().synchronize()
+    settle()
 
     def releases(take):
         reader, found = side_stream(), blank()

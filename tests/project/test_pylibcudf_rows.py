@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/gpu/peers asks each thing that pylibcudf's interop was read to do wrong, or says why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from testing.peers.pylibcudf_interop import EXPORTS
+
+PEERS = Path(__file__).parents[1] / "gpu" / "peers"
+#: E: what leaves; P: what pylibcudf adds to that; I: what arrives.
+ROWS = {
+    f"{letter}{i}"
+    for letter, count in (("E", 10), ("P", 4), ("I", 11))
+    for i in range(1, count + 1)
+}
+NOT_ASKED = {
+    "I10": "waits of the host are counted by a profiler; benchmarks show what they cost",
+}
+NOT_RUN = {
+    "E10": "reads out of bounds",
+    "P2": "races with other threads for a reference count",
+}
+
+
+def sources():
+    return {path.name: path.read_text() for path in sorted(PEERS.glob("test_*.py"))}
+
+
+def test_every_row_is_asked_or_has_a_reason():
+    named = set(re.findall(r'"([EPI]\d+)"', "".join(sources().values())))
+    named |= {name.split()[0] for name in EXPORTS}
+    assert named | set(NOT_ASKED) == ROWS
+    assert not named & set(NOT_ASKED)
+
+
+def test_what_would_break_the_process_is_not_run():
+    calls = "".join(sources().values()).split("    beside(\n")[1:]
+    not_run = {re.search(r'row="(\w+)"', call)[1] for call in calls if 'theirs="not run: ' in call}
+    assert not_run == set(NOT_RUN)
+
+
+def test_each_test_asks_once():
+    for name, text in sources().items():
+        tests = re.findall(r"^def test_\w+\(.*\bbeside\):", text, re.M)
+        assert len(tests) == len(re.findall(r"^def test_", text, re.M)), name
+        assert len(tests) == text.count("    beside(\n"), name
+        for part in text.split("    beside(\n")[1:]:
+            assert re.match(
+                r"        row=.+\n        what=.+\n        right=.+\n        ours=.+\n", part
+            ), part[:200]
