@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/gpu/peers asks each thing that pylibcudf's interop was read to do wrong, or says why not."""
+"""tests/gpu/peers asks all that pylibcudf's interop was read to do wrong, or here is why not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from testing.peers.pylibcudf_interop import EXPORTS
 
 PEERS = Path(__file__).parents[1] / "gpu" / "peers"
 #: E: what leaves; P: what pylibcudf adds to that; I: what arrives.
-ROWS = {
-    f"{letter}{i}"
-    for letter, count in (("E", 10), ("P", 4), ("I", 11))
-    for i in range(1, count + 1)
-}
+COUNTS = {"E": 10, "P": 4, "I": 11}
+ROWS = {f"{letter}{i + 1}" for letter, count in COUNTS.items() for i in range(count)}
 NOT_ASKED = {
     "I10": "waits of the host are counted by a profiler; benchmarks show what they cost",
 }
