@@ -9,12 +9,15 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
     # What is measured is the installed package, not the sources that stand beside this folder.
     sys.path.append(sys.path.pop(0))
+    if find_spec("distributed") is None:
+        sys.exit("benchmarks.processes: distributed is not installed (the extra dask)")
 
 import numpy as np
 import pyarrow as pa

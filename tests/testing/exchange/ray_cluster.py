@@ -8,12 +8,10 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.ipc.peers import checked, polars_reads
 from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
 from testing.peers.arrays import DeviceOnly
 
@@ -94,6 +92,10 @@ def arrays_of_all_types():
 
 def read_by_others(arrays):
     """What pyarrow and polars make of arrays; None for what polars does not know."""
+    import polars as pl
+
+    from testing.ipc.peers import checked, polars_reads
+
     batches = checked(pa.record_batch(DeviceOnly(array)) for array in arrays)
     frames = [
         pl.DataFrame(array) if len(batch.schema) and polars_reads(batch.schema) else None
