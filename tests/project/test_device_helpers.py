@@ -7,8 +7,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 import cudf_arrow_bridge as bridge
-from testing.device import frame_rows, rows, wait_until
-from testing.host import to_plc
+from testing.device import frame_rows, names_by_position, rows, unnamed, wait_until
+from testing.host import to_arrow, to_plc
 
 BATCH = pa.record_batch(
     {
@@ -33,6 +33,14 @@ def test_rows_of_what_speaks_arrow():
     assert rows(bridge.to_arrow_device(to_plc(array))) == array.to_pylist()
     table = plc.Table([to_plc(array)])
     assert rows(bridge.to_arrow_device(table)) == [{"0": row} for row in array.to_pylist()]
+
+
+def test_names_of_what_pylibcudf_unloads():
+    array = pa.array([[{"a": 1, "b": {"c": "x"}}]])
+    column = to_plc(array)
+    schema = column._to_schema(names_by_position(column))
+    found = to_arrow(column, pa.DataType._import_from_c_capsule(schema))
+    assert found.to_pylist() == unnamed(array.to_pylist())
 
 
 def test_waiting_has_an_end():

@@ -152,17 +152,15 @@ def sliced(column, offset, size):
     return plc.copying.slice(column, [offset, offset + size])[0]
 
 
+def names_by_position(column, name=""):
+    """Names for the fields of structs: pylibcudf names all "", and rows need other ones."""
+    children = [names_by_position(child, str(i)) for i, child in enumerate(column.children())]
+    return plc.interop.ColumnMetadata(name=name, children_meta=children)
+
+
 def unloaded(column):
-    """A column's rows by pylibcudf's own copy to the host, the fields of structs named by position.
-
-    It would name all of them "", and pyarrow makes no dictionaries of these.
-    """
-
-    def named(column, name):
-        children = [named(child, str(i)) for i, child in enumerate(column.children())]
-        return plc.interop.ColumnMetadata(name=name, children_meta=children)
-
-    return column.to_arrow(named(column, "")).to_pylist()
+    """Rows by pylibcudf's own copy to the host, the fields of structs named by position."""
+    return column.to_arrow(names_by_position(column)).to_pylist()
 
 
 def unnamed(value):
