@@ -46,9 +46,13 @@ class Recorder:
         items[:] = [item for item in items if item.nodeid not in self._left_out]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Put files on record whose tests cannot be told, or are skipped as a whole."""
         if report.failed:
             message = str(report.longrepr)[-_ENOUGH:]
             self._write(over=report.nodeid, outcome="error", seconds=0, message=message)
+        elif report.skipped:
+            message = _why_skipped(report)
+            self._write(over=report.nodeid, outcome="skipped", seconds=0, message=message)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._reports = []
@@ -94,10 +98,14 @@ def _outcome(reports: list[pytest.TestReport]) -> tuple[str, str]:
             return ("failed" if report.when == "call" else "error"), report.longreprtext[-_ENOUGH:]
     for report in reports:
         if report.skipped:
-            where = report.longrepr
-            why = where[2] if isinstance(where, tuple) else str(where)
-            return "skipped", why.removeprefix("Skipped: ")
+            return "skipped", _why_skipped(report)
     return "passed", ""
+
+
+def _why_skipped(report: pytest.TestReport | pytest.CollectReport) -> str:
+    where = report.longrepr
+    why = where[2] if isinstance(where, tuple) else str(where)
+    return why.removeprefix("Skipped: ")
 
 
 def _lost_context() -> str | None:

@@ -210,6 +210,10 @@ def test_only_skips_are_told_with_their_reason(folder):
     outcome = run_tests(run_of(folder), selection(folder))
     assert outcome.status == SKIPPED
     assert outcome.reason == "2 skipped: no torch"
+    write(folder, "pytest.importorskip('no_such_module')\ndef test_c(): pass\n", "test_more.py")
+    outcome = run_tests(run_of(folder), selection(folder))
+    assert outcome.status == SKIPPED
+    assert outcome.reason.startswith("3 skipped: no torch; could not import 'no_such_module'")
 
 
 SANITIZER = """#!/bin/sh
