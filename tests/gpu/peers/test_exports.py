@@ -12,13 +12,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, as_cupy, blank, on_device, rows, side_stream, sliced
+from testing.device import GPU, ROWS, as_cupy, blank, on_device, rows, settle, side_stream, sliced
 from testing.peers.arrays import column_from, nodes, struct_of
 from testing.peers.pylibcudf_interop import (
     EMPTY_DICTIONARY,
@@ -223,6 +224,9 @@ def test_memory_of_exports(beside):
         def repeat(count):
             for _ in range(count):
                 _schema, _array = export(column).__arrow_c_device_array__()
+            del _schema, _array
+            settle()
+            time.sleep(0.2)  # releases may be under way on a thread of ours
 
         repeat(1000)
         before = mallinfo().uordblks
