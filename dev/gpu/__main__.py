@@ -35,7 +35,7 @@ def main() -> int:
         end = time.monotonic() + 60 * options.minutes - _RESERVED_SECONDS
     record = Record(options.results)
     if options.again:
-        record.forget(options.parts)
+        record.forget(options.parts or ["host", "install", *(part.name for part in PARTS)])
     try:
         statuses = _all(options, record, end)
     except (DriverError, MixedError, environment.SourceError) as error:

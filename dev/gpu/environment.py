@@ -29,7 +29,9 @@ _BRIDGES = "cudf_arrow_bridge_cu*.whl"
 _ASK = """
 import json
 from importlib import metadata
-found = {one.metadata["Name"]: one.version for one in metadata.distributions()}
+found = {}
+for one in metadata.distributions():  # of two by one name the first is imported
+    found.setdefault(one.metadata["Name"] or "?", one.version)
 from cudf_arrow_bridge import _build_info
 print(json.dumps({"cuda": int(_build_info.CUDA_MAJOR), "packages": dict(sorted(found.items()))}))
 """

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,13 +63,12 @@ class Record:
             raise MixedError(message)
 
     def forget(self, names: list[str]) -> None:
-        """Take parts off the record, with their files; all that there is, if none is named."""
-        if not names:
-            shutil.rmtree(self._results, ignore_errors=True)
+        """Take parts off the record, with the files that they wrote."""
         for name in names:
             folder = self._path(name).parent
-            for path in [*folder.glob(f"{name}.*"), *folder.glob(f"{name}-[0-9]*.txt")]:
-                path.unlink()
+            logs_of_tools = folder.glob(f"{name}-[0-9]*.txt")
+            for path in [*folder.glob(f"{name}.*"), *logs_of_tools, self._results / f"{name}.json"]:
+                path.unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self._results / "parts" / f"{name}.json"

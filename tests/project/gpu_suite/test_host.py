@@ -54,6 +54,14 @@ def test_a_driver_that_is_too_old_is_told(driver, command):
     assert not command.file("smoke").exists()
 
 
+def test_of_two_packages_by_one_name_the_one_that_is_imported_counts(command, tmp_path):
+    first = tmp_path / "first/pytest-99.0.dist-info"
+    first.mkdir(parents=True)
+    (first / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest\nVersion: 99.0\n")
+    command("--installed", "memcheck", PYTHONPATH=str(first.parent))
+    assert command.part("install")["details"]["packages"]["pytest"] == "99.0"
+
+
 def make_wheel(folder, name, **files):
     """A wheel of files by module, without needs."""
     about = f"{name}-1.0.dist-info"
