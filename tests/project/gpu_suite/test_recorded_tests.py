@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -147,21 +148,38 @@ def test_it_goes_on_where_time_was_up(folder):
     assert len(statuses) > 1
     # One that was under way may have been begun again.
     assert list(dict.fromkeys(name for name, _ in ran(folder))) == names
+    log = run_of(folder).file("scratch.log").read_text()
+    assert "time is up" in log  # said by pytest, which was not ended by force
+    assert sum(line.startswith("$ ") for line in log.splitlines()) == len(statuses)
 
 
-def test_a_test_is_not_blamed_for_the_end_of_the_time(folder):
-    """Nor is a line of the record that the end cut off in the way of the next call."""
+def test_a_test_is_not_blamed_for_the_end_of_the_time(folder, monkeypatch):
+    """Not even if it has to be ended by force."""
+    monkeypatch.setattr("dev.gpu.run._GRACE_SECONDS", 1)
     wait = folder / "wait"
     wait.touch()
-    write(folder, f"def test_long():\n    while os.path.exists({str(wait)!r}): time.sleep(0.1)\n")
+    write(
+        folder,
+        "def test_long():\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        f"    while os.path.exists({str(wait)!r}): time.sleep(0.1)\n",
+    )
     cut_short = run_of(folder, seconds=4)
     assert run_tests(cut_short, selection(folder)).status == UNFINISHED
     assert outcomes(cut_short) == {}
-    with cut_short.file("scratch.jsonl").open("a") as file:
-        file.write('{"over": "test_it.py::test_lo')
+    [(_, process)] = ran(folder)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process), 0)
     wait.unlink()
     assert run_tests(run_of(folder), selection(folder)).status == PASSED
     assert outcomes(cut_short) == {"test_long": "passed"}
+
+
+def test_a_line_that_was_cut_off_is_not_in_the_way(folder):
+    write(folder, "def test_crashes(): os.abort()\n")
+    run = run_of(folder)
+    run.file("scratch.jsonl").write_text('{"over": "test_it.py::test_cra')
+    run_tests(run, selection(folder))
+    assert outcomes(run) == {"test_crashes": "crashed"}
 
 
 def test_when_cuda_is_lost_another_process_goes_on(folder, tmp_path, monkeypatch):
