@@ -87,7 +87,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--commit", metavar="TEXT", help="what to call the commit where git does not tell"
     )
-    return parser.parse_args()
+    parser.add_argument("--relative-to", type=Path, default=Path(), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for name in ("wheels", "bridge", "results"):
+        if (path := getattr(options, name)) is not None:
+            setattr(options, name, (options.relative_to / path).resolve())
+    return options
 
 
 def _all(options: argparse.Namespace, record: Record, end: float | None) -> list[str]:
@@ -97,7 +102,7 @@ def _all(options: argparse.Namespace, record: Record, end: float | None) -> list
         wheels=options.wheels,
         bridge=options.bridge,
         cuda=options.cuda,
-        folder=options.results.resolve().parent / "gpu-env",
+        folder=options.results.parent / "gpu-env",
     )
     host = look(options.commit)
     for key in ("commit", "devices"):

@@ -72,7 +72,7 @@ def _sanitized(tool: str, what: str, *arguments: str) -> Part:
 
 def _measured(name: str, what: str, seconds: float, needs: str, *command: str) -> Part:
     def do(run: Run) -> Outcome:
-        log, path = f"{name}.log", run.results.resolve() / f"{name}.json"
+        log, path = f"{name}.log", run.results / f"{name}.json"
         effort = () if run.has_gpu else ("--quick",)
         whole: _Command = [run.python, "-m", *command, "--json", path, *effort]
         # The benchmarks lie in the clone, and take the installed package by themselves.

@@ -118,6 +118,15 @@ def test_a_gpu_can_be_required(command):
     assert not command.file("smoke").exists()
 
 
+def test_paths_are_relative_to_where_it_is_called(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = os.path.relpath(ROOT / "dev/test-gpu.sh")
+    call = ["bash", script, "--installed", "--results", "here", "memcheck"]
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    subprocess.run(call, env=env, capture_output=True, check=True)
+    assert (tmp_path / "here/gpu-none.json").exists()
+
+
 def test_a_sanitizer_is_found_in_a_toolkit(command, tmp_path):
     program = tmp_path / "toolkit/bin/compute-sanitizer"
     program.parent.mkdir(parents=True)
