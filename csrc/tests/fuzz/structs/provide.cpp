@@ -57,8 +57,11 @@ class provider {
  private:
   [[nodiscard]] bool check(format_info const& format, ArrowSchema const& schema, ArrowArray& array)
   {
+    // Values of no bytes are given offsets, as all binary values of one size.
+    auto const has_no_bytes = format.kind == layout::fixed && format.row_bits == 0;
     auto const is_converted = format.kind == layout::fixed_list || format.kind == layout::run_end ||
-                              format.kind == layout::list_view || format.kind == layout::view;
+                              format.kind == layout::list_view || format.kind == layout::view ||
+                              has_no_bytes;
     if (is_converted &&
         array.length > max_converted / std::max<std::int64_t>(format.list_size, 1)) {
       return false;
