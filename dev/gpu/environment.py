@@ -19,7 +19,7 @@ from .run import ROOT, Run, last_lines
 __all__ = ["Source", "SourceError", "install", "python", "sanitizer"]
 
 _LIMIT = 1800
-#: What tests and benchmarks take, and that they are skipped without.
+#: Without the first nothing is tested; tests and benchmarks of the others are skipped without them.
 _NEEDED = ("pytest", "nanoarrow")
 _EXTRAS = ("test", "benchmarks", "dask", "ray", "ucx", "gpu")
 _Command = list[str | Path]

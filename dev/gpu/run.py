@@ -76,14 +76,15 @@ class Run:
         limit
             The seconds that it may take; what is left of this call's time, if that is less.
         env
-            Variables beside those of `environment`; an empty one is taken out.
+            Variables beside those of `environment`; one that is empty here is taken out there.
 
         Returns
         -------
         int or None
             The exit code, negative for a signal; None if it took too long and was ended.
         """
-        variables = {k: v for k, v in (self.environment() | env).items() if v}
+        taken_out = {name for name, value in env.items() if not value}
+        variables = {k: v for k, v in (self.environment() | env).items() if k not in taken_out}
         with log.open("a") as output:
             print("$", *command, file=output, flush=True)
             process = subprocess.Popen(

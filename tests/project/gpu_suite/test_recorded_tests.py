@@ -211,6 +211,16 @@ def test_when_cuda_is_lost_another_process_goes_on(folder, tmp_path, monkeypatch
     assert first == second != third
 
 
+def test_a_gpu_that_is_hidden_stays_hidden(folder, monkeypatch):
+    """An empty CUDA_VISIBLE_DEVICES hides all devices, a missing one none."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run, log = run_of(folder), folder / "log"
+    run.execute(["env"], log, 60, PYTHONSAFEPATH="")
+    found = log.read_text().splitlines()
+    assert "CUDA_VISIBLE_DEVICES=" in found
+    assert not [line for line in found if line.startswith("PYTHONSAFEPATH")]
+
+
 def test_what_ends_outside_of_tests_is_a_failure(folder):
     write(folder, "import atexit\natexit.register(os._exit, 7)\ndef test_passes(): pass\n")
     outcome = run_tests(run_of(folder), selection(folder))
