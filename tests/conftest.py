@@ -52,20 +52,21 @@ def stub_driver(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _imports_obey_libcudf(request, monkeypatch):
-    """Whatever a test imports into host memory must be a column that libcudf's algorithms take."""
+def _columns_and_arrays_obey_libcudf(request, monkeypatch):
+    """Whatever a test imports or exports in host memory must be what libcudf's algorithms take."""
     from cudf_arrow_bridge import has_gpu
-    from testing.invariants import refuse, watch
+    from testing import exports, invariants
 
     if has_gpu():
         yield
         return
+    exports.watch(monkeypatch, invariants.refuse)
     if not request.node.get_closest_marker("unsound"):
-        watch(monkeypatch, refuse)
+        invariants.watch(monkeypatch, invariants.refuse)
         yield
         return
     found = []
-    watch(monkeypatch, found.extend)
+    invariants.watch(monkeypatch, found.extend)
     yield
     # Else nobody would miss the hook if it looked at nothing.
     assert found, "marked as unsound, but nothing was found"

@@ -21,6 +21,20 @@ namespace {
 
 constexpr std::int64_t view_bytes = 16;
 
+/// How many rows before a slice are copied with it, so that masks begin with a byte.
+std::int64_t rows_kept_before(array_layout layout,
+                              std::int64_t start,
+                              std::int64_t size,
+                              bool is_field)
+{
+  // An array without rows need not have buffers.
+  if (start == 0 || size == 0) { return 0; }
+  // Runs are copied whole.
+  if (layout == array_layout::runs) { return start; }
+  // As in `rows_before`: a row before the slice, for libcudf, but none before a field's first row.
+  return is_field ? start % 8 : (start - 1) % 32 + 1;
+}
+
 /// Copies the nodes of a tree first, then what their buffers hold.
 class tree_copier {
  public:
@@ -34,7 +48,8 @@ class tree_copier {
   }
 
   /// Rows `[begin, begin + size)` of a node, counted without its own offset.
-  void add(std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size)
+  void add(
+    std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size, bool is_field)
   {
     auto const start = from.offset + begin;
     auto& node = target_.nodes[to] = from;
@@ -45,9 +60,7 @@ class tree_copier {
       target_.add_view_buffers(node, count);
       std::copy_n(from.view_buffers, count, node.view_buffers);
     }
-    // Runs are copied whole, so their rows stay where they are among them. Of no rows there need be
-    // no buffer either, so none is kept before them.
-    node.offset = size == 0 ? 0 : from.layout == array_layout::runs ? start : start % 8;
+    node.offset = rows_kept_before(node.layout, start, size, is_field);
     node.length = size;
     node.copied.fill(copy_reason::asked);
     if (size != from.length && node.null_count > 0) { node.null_count = -1; }
@@ -63,17 +76,17 @@ class tree_copier {
         case array_layout::offsets64:
         case array_layout::list_views32:
         case array_layout::list_views64:
-        case array_layout::runs: add(node.first_child + i, child, 0, child.length); break;
+        case array_layout::runs: add(node.first_child + i, child, 0, child.length, false); break;
         case array_layout::fixed_lists:
-          add(node.first_child + i, child, first * node.per_row, count * node.per_row);
+          add(node.first_child + i, child, first * node.per_row, count * node.per_row, false);
           break;
-        default: add(node.first_child + i, child, first, count);
+        default: add(node.first_child + i, child, first, count, true);
       }
     }
     if (from.dictionary != array_node::no_dictionary) {
       auto const& values = source_.nodes[from.dictionary];
       node.dictionary    = target_.add_nodes(1);
-      add(node.dictionary, values, 0, values.length);
+      add(node.dictionary, values, 0, values.length, false);
     }
     plan(to, first, count);
   }
@@ -226,7 +239,7 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
   auto const exec  = execution{host, stream, host ? resource_of_host(mr) : mr};
   auto copier      = tree_copier{source, *tree, exec};
   auto const& root = source.nodes[node];
-  copier.add(tree->add_nodes(1), root, 0, root.length);
+  copier.add(tree->add_nodes(1), root, 0, root.length, false);
   try {
     copier.run();
   } catch (...) {

@@ -14,6 +14,8 @@
 #include <cuda/stream>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -59,6 +61,10 @@ rmm::device_buffer valid_in_both(bit_range const& left,
 
 /// @return How many bits of a range are 0. Waits for the result on device memory.
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
+
+/// @return How many bits of each range are 0. Waits once on device memory, whatever the number of
+/// ranges (once for each 2^31 bits, if there are more).
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
 /// @return Whether each bit that is 0 in `inner` is also 0 in `outer`, a range of as many bits.
 /// Waits for the result on device memory.

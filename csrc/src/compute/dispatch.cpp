@@ -47,6 +47,15 @@ rmm::device_buffer valid_in_both(bit_range const& left,
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 { return exec.host ? host::count_nulls(range) : device::count_nulls(range, exec); }
 
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
+{
+  if (!exec.host) { return device::count_nulls(ranges, exec); }
+  auto result = std::vector<cudf::size_type>{};
+  result.reserve(ranges.size());
+  for (auto const& range : ranges) { result.push_back(host::count_nulls(range)); }
+  return result;
+}
+
 bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
 { return exec.host ? host::nulls_within(inner, outer) : device::nulls_within(inner, outer, exec); }
 

@@ -15,8 +15,7 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-/// How many bits of each range are 0. Waits once for all ranges (once for each 2^31 bits, if there
-/// are more).
+/// `count_nulls` of several ranges, in device memory.
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
 /// The AND of two masks, both aligned to `cudf::bitmask_type`.

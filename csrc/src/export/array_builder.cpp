@@ -14,22 +14,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-/// The rows of a struct's child that belong to the struct's rows. The null count of a part of the
-/// child is unknown, as counting would read the mask.
-column_rows parent_rows(cudf::column_view const& child,
-                        std::int64_t begin,
-                        std::int64_t size,
-                        column_rows const& parent,
-                        outer_mask const* outer)
-{
-  auto const whole = begin == 0 && size == child.size();
-  auto const known = child.null_count() == 0 || whole;
-  return {begin, size, known ? child.null_count() : -1, parent.used_begin, parent.used_size, outer};
-}
 
 /// `rows` in `converted`, a column made of just these rows, so that they begin at row 0.
 column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& made)
@@ -45,17 +33,18 @@ inline array_validity array_builder::validity_of(cudf::column_view const& column
                                                  bool compact,
                                                  column_path const& path)
 {
-  auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
+  auto const before = compact ? 0 : rows_before(column, rows);
+  auto const begin  = rows.begin - before;
+  auto const* mask  = reinterpret_cast<std::byte const*>(column.null_mask());
   if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
-    return {nullptr, copy_reason::none, 0, 0, rows.begin};
+    return {nullptr, copy_reason::none, 0, before, begin};
   }
-  auto const bit_offset = rows.begin % 8;
-  if (bit_offset != 0 && compact) {
+  if (compact && !is_on_mask_block(begin)) {
     copies_.need(copy_reason::mask_position, path);
-    auto const* copy = keep(copy_bits({mask, rows.begin, rows.size}, exec_));
-    return {copy, copy_reason::mask_position, rows.null_count, 0, rows.begin};
+    auto const* copy = keep(copy_bits({mask, begin, rows.size}, exec_));
+    return {copy, copy_reason::mask_position, rows.null_count, 0, begin};
   }
-  return {mask + rows.begin / 8, in_copy_, rows.null_count, bit_offset, rows.begin - bit_offset};
+  return {mask + begin / 8, in_copy_, rows.null_count, before, begin};
 }
 
 inline bool array_builder::share_values(array_node& node,
@@ -100,6 +89,7 @@ void array_builder::add_column(cudf::column_view const& column)
   auto const path    = target == nullptr ? top : column_path{top, target->schema->name};
   copies_.collect([&] { fill(tree_.add_nodes(1), column, own_rows(column), target, path); });
   copies_.check();
+  count_unknown_nulls();
 }
 
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
@@ -126,6 +116,27 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
     });
   }
   copies_.check();
+  count_unknown_nulls();
+}
+
+/// libcudf takes a null count of -1 for "no nulls", so none may leave.
+void array_builder::count_unknown_nulls()
+{
+  auto unknown   = std::vector<array_node*>{};
+  auto uncounted = null_counts{};
+  auto const mask_of = [](array_node const& node) {
+    return bit_range{node.buffers[0], node.offset, node.length};
+  };
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+    auto& node = tree_.nodes[i];
+    if (node.null_count >= 0) { continue; }
+    node.null_count = known_.find(mask_of(node));
+    if (node.null_count >= 0) { continue; }
+    unknown.push_back(&node);
+    uncounted.add(mask_of(node));
+  }
+  uncounted.count(exec_);
+  for (auto* node : unknown) { node->null_count = uncounted.find(mask_of(*node)); }
 }
 
 void array_builder::fill(std::size_t index,
@@ -290,8 +301,12 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
                    std::to_string(child.size()) + " rows found, at least " +
                      std::to_string(begin + size) + " expected by the struct");
     }
-    auto const used_by_parent = parent_rows(child, begin, size, rows, outer);
-    fill_field(node.first_child + i, child, used_by_parent, field, path, i);
+    fill_field(node.first_child + i,
+               child,
+               field_rows(child, begin, size, rows, outer),
+               field,
+               path,
+               i);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "base/errors.hpp"
 #include "compute/buffers.hpp"
 #include "export/column_rows.hpp"
+#include "export/null_counts.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/schema_tree.hpp"
 
@@ -32,7 +33,7 @@ struct array_validity {
   void const* mask;         ///< null: no row is null
   copy_reason copied;       ///< why the mask is a copy, if it is
   std::int64_t null_count;  ///< -1: unknown
-  std::int64_t offset;      ///< of the array: bits before the first row in the mask's first byte
+  std::int64_t offset;      ///< of the array: rows before the first one
   std::int64_t begin;       ///< row of the column at which the array's other buffers begin
 };
 
@@ -52,12 +53,17 @@ class array_builder {
   /**
    * @param tree Tree to fill, without nodes yet
    * @param options Options of the export, and the schema
+   * @param known Null counts that need not be counted again
    * @param exec Where the columns are, and stream and resource of conversions
    */
-  array_builder(array_tree& tree, export_options const& options, execution const& exec)
+  array_builder(array_tree& tree,
+                export_options const& options,
+                null_counts const& known,
+                execution const& exec)
     : tree_{tree},
       schema_{options.schema.is_empty() ? nullptr : &schema_access::tree_of(options.schema)},
       options_{options},
+      known_{known},
       exec_{exec},
       shared_bits_{shared_bits_of_types()},
       copies_{options.copy}
@@ -104,6 +110,7 @@ class array_builder {
                              column_rows const& rows,
                              bool compact,
                              column_path const& path);
+  void count_unknown_nulls();
   void fill_values(array_node& node, export_level const& level, std::int64_t begin);
   std::int64_t fill_offsets(array_node& node,
                             cudf::column_view const* offsets,
@@ -150,6 +157,7 @@ class array_builder {
   array_tree& tree_;
   schema_tree const* schema_;
   export_options const& options_;
+  null_counts const& known_;
   execution const& exec_;
   std::span<std::int64_t const> shared_bits_;
   copy_log copies_;

@@ -8,7 +8,49 @@ namespace {
 
 cudf::size_type to_size_type(std::int64_t size) { return static_cast<cudf::size_type>(size); }
 
+/// Calls `has` for a column and, if it is a struct, its fields at all levels.
+template <typename Predicate>
+bool any_of_fields(cudf::column_view const& column, Predicate has)
+{
+  if (has(column)) { return true; }
+  return column.type().id() == cudf::type_id::STRUCT &&
+         std::any_of(column.child_begin(), column.child_end(), [&](auto const& field) {
+           return any_of_fields(field, has);
+         });
+}
+
+bool is_nullable(cudf::column_view const& column) { return column.nullable(); }
+
+bool is_string_or_list(cudf::column_view const& column)
+{
+  auto const id = column.type().id();
+  return id == cudf::type_id::STRING || id == cudf::type_id::LIST;
+}
+
 }  // namespace
+
+std::int64_t rows_before(cudf::column_view const& column, column_rows const& rows)
+{
+  if (rows.begin == 0 || rows.size == 0 || rows.is_field) { return 0; }
+  auto const to_word = (rows.begin - 1) % 32 + 1;
+  if (any_of_fields(column, is_string_or_list)) { return to_word; }
+  auto const leaves_mask = column.type().id() == cudf::type_id::STRUCT
+                             ? any_of_fields(column, is_nullable)
+                             : column.nullable() && rows.null_count != 0;
+  return leaves_mask && !is_on_mask_block(rows.begin) ? to_word : 0;
+}
+
+column_rows field_rows(cudf::column_view const& field,
+                       std::int64_t begin,
+                       std::int64_t size,
+                       column_rows const& rows,
+                       outer_mask const* outer)
+{
+  auto const whole = begin == 0 && size == field.size();
+  auto const known = field.null_count() == 0 || whole;
+  return {
+    begin, size, known ? field.null_count() : -1, rows.used_begin, rows.used_size, outer, true};
+}
 
 column_rows used_rows(column_rows const& rows)
 {

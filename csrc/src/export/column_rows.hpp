@@ -25,7 +25,12 @@ struct column_rows {
                             ///< checked, as values of the others are unspecified
   std::int64_t used_size;   ///< number of these
   outer_mask const* outer{nullptr};  ///< of the struct around; null: no struct around has nulls
+  bool is_field{false};              ///< rows of a struct's field
 };
+
+/// Whether buffers that begin at a row have their mask at the head of a block of 64 bytes, counted
+/// from the head of the column's mask.
+constexpr bool is_on_mask_block(std::int64_t row) { return row % 512 == 0; }
 
 /// All rows of a column.
 inline column_rows own_rows(cudf::column_view const& column)
@@ -35,8 +40,40 @@ inline column_rows own_rows(cudf::column_view const& column)
   return {begin, size, column.null_count(), begin, size};
 }
 
+/**
+ * @brief The rows before a slice that its array includes, as `ArrowArray.offset`.
+ *
+ * libcudf reads the array as a column with this offset, so what it takes for granted of columns
+ * decides (docs/invariants.md):
+ *
+ * - It reads masks as words, and from their head on in blocks of 64 bytes. So the buffers begin at
+ *   the head of such a block, or at that of a word with at least one row before the slice.
+ * - Without an offset, it takes the first offset of strings and lists for 0. So at least one row is
+ *   before the slice.
+ * - It ignores a field's own offset. So fields begin with their struct.
+ *
+ * For example, 10 rows from row 70 on have 6 rows before them, from row 512 on none, and from row
+ * 544 on 32.
+ */
+std::int64_t rows_before(cudf::column_view const& column, column_rows const& rows);
+
 /// The used rows alone, all of them used.
 column_rows used_rows(column_rows const& rows);
+
+/**
+ * @brief The rows of a struct's field that belong to rows of the struct.
+ *
+ * @param field The field
+ * @param begin First row of the struct's array, counted from the head of the buffers
+ * @param size Rows of the struct's array, with those before its offset
+ * @param rows Rows of the struct
+ * @param outer Masks of the struct and those around
+ */
+column_rows field_rows(cudf::column_view const& field,
+                       std::int64_t begin,
+                       std::int64_t size,
+                       column_rows const& rows,
+                       outer_mask const* outer);
 
 inline bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }

@@ -6,6 +6,7 @@
 #include "cuda/location/location_finder.hpp"
 #include "export/array_builder.hpp"
 #include "export/check_input.hpp"
+#include "export/export_counted.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -13,6 +14,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -61,24 +63,53 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
-device_array build_tree(export_input const& input,
-                        std::shared_ptr<void const> owner,
-                        export_options const& options,
-                        cuda::stream_ref stream,
-                        rmm::device_async_resource_ref mr)
+/// How to work on columns where they are. Their device is current while this lives.
+struct columns_at_place {
+  columns_at_place(std::span<cudf::column_view const> columns,
+                   cuda::stream_ref stream,
+                   rmm::device_async_resource_ref mr)
+    : location{location_of(columns)},
+      exec{location.device_type == ARROW_DEVICE_CPU,
+           stream,
+           location.device_type == ARROW_DEVICE_CPU ? resource_of_host(mr)
+                                                    : resource_on_device(device_of(location), mr)},
+      guard{guard_device(device_of(location))}
+  {
+    // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
+    if (exec.host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
+  }
+
+  memory_location location;
+  execution exec;
+  std::optional<rmm::cuda_set_device_raii> guard;
+};
+
+}  // namespace
+
+void count_nulls_of(std::span<cudf::column_view const> columns,
+                    null_counts& counts,
+                    cuda::stream_ref stream,
+                    rmm::device_async_resource_ref mr)
+{
+  auto const place = columns_at_place{columns, stream, mr};
+  counts.count(place.exec);
+}
+
+device_array export_counted(export_input const& input,
+                            std::shared_ptr<void const> owner,
+                            export_options const& options,
+                            null_counts const& known,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr)
 {
   auto tree         = std::make_shared<array_tree>();
   tree->owner       = std::move(owner);
   tree->made        = options.made;
-  tree->location    = location_of(input.columns);
-  auto const host   = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const device = device_of(tree->location);
-  auto const place  = host ? resource_of_host(mr) : resource_on_device(device, mr);
-  auto const guard  = guard_device(device);
-  auto const exec   = execution{host, stream, place};
-  // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
-  if (host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
-  auto builder = array_builder{*tree, options, exec};
+  auto const place  = columns_at_place{input.columns, stream, mr};
+  tree->location    = place.location;
+  auto const& exec  = place.exec;
+  auto const host   = exec.host;
+  auto builder = array_builder{*tree, options, known, exec};
   if (input.is_table) {
     builder.add_table(input.columns, input.num_rows);
   } else {
@@ -97,7 +128,6 @@ device_array build_tree(export_input const& input,
   return array_tree::handle(std::move(tree));
 }
 
-}  // namespace
 }  // namespace detail
 
 device_array to_arrow_device(export_input const& input,
@@ -108,7 +138,7 @@ device_array to_arrow_device(export_input const& input,
 {
   detail::nvtx_range const range{__func__};
   detail::check_input(input);
-  return detail::build_tree(input, std::move(owner), options, stream, mr);
+  return detail::export_counted(input, std::move(owner), options, {}, stream, mr);
 }
 
 }  // namespace cudf_arrow_bridge

@@ -40,6 +40,7 @@ struct body_rows {
   std::int64_t size;
   std::size_t first_child{0};  ///< in the list of all rows
   offset_ends ends{0, 0};      ///< of the offsets of these rows
+  std::int64_t null_count{0};
 
   [[nodiscard]] bool is_whole() const { return begin == 0 && size == node->length; }
 };
@@ -56,9 +57,10 @@ class body_builder {
   {
     rows_.push_back({&root, root.offset, root.length});
     find_rows();
+    find_null_counts();
     body_.length = root.length;
     if (!is_table) { return list(rows_.front()); }
-    if (null_count_of(rows_.front()) > 0) {
+    if (rows_.front().null_count > 0) {
       fail_invalid(column_path{},
                    "a record batch with null rows found, none expected: send it as a column");
     }
@@ -154,10 +156,9 @@ class body_builder {
   void list(body_rows const& rows)
   {
     auto const& node = *rows.node;
-    auto const nulls = null_count_of(rows);
-    body_.nodes.push_back({rows.size, nulls});
+    body_.nodes.push_back({rows.size, rows.null_count});
     if (num_buffers(node.layout) > 0) {
-      add_bits(nulls == 0 ? nullptr : node.first_buffer()[0], rows, 1);
+      add_bits(rows.null_count == 0 ? nullptr : node.first_buffer()[0], rows, 1);
     }
     switch (node.layout) {
       case array_layout::fixed: add_bits(node.buffers[1], rows, node.per_row); break;
@@ -189,22 +190,36 @@ class body_builder {
     for (std::size_t i = 0; i < rows.node->num_children; ++i) { list(rows_[rows.first_child + i]); }
   }
 
-  std::int64_t null_count_of(body_rows const& rows)
+  /// Counts the nulls of rows that are not all of their array, with one wait.
+  void find_null_counts()
   {
-    auto const& node = *rows.node;
-    if (node.layout == array_layout::null) { return rows.size; }
-    if (num_buffers(node.layout) == 0 || rows.size == 0) { return 0; }
-    auto const* mask = node.first_buffer()[0];
-    if (mask == nullptr || node.null_count == 0) { return 0; }
-    if (rows.size == node.length && node.null_count > 0) { return node.null_count; }
-    return count_nulls({mask, rows.begin, rows.size}, exec_);
+    auto uncounted = std::vector<body_rows*>{};
+    auto masks     = std::vector<bit_range>{};
+    for (auto& rows : rows_) {
+      auto const& node = *rows.node;
+      if (node.layout == array_layout::null) {
+        rows.null_count = rows.size;
+      } else if (rows.size == 0 || node.null_count == 0 || num_buffers(node.layout) == 0 ||
+                 node.first_buffer()[0] == nullptr) {
+        rows.null_count = 0;
+      } else if (rows.size == node.length && node.null_count > 0) {
+        rows.null_count = node.null_count;
+      } else {
+        uncounted.push_back(&rows);
+        masks.push_back({node.first_buffer()[0], rows.begin, rows.size});
+      }
+    }
+    if (masks.empty()) { return; }
+    auto const counts = count_nulls(masks, exec_);
+    for (std::size_t i = 0; i < counts.size(); ++i) { uncounted[i]->null_count = counts[i]; }
   }
 
-  /// Adds a buffer of `bits` bits for each row.
+  /// Adds a buffer of `bits` bits for each row. libcudf reads single bits as words of 32, so they
+  /// are shared where they begin with a word.
   void add_bits(void const* buffer, body_rows const& rows, std::int64_t bits)
   {
     auto const first = rows.begin * bits;
-    if (buffer == nullptr || first % 8 == 0) {
+    if (buffer == nullptr || first % (bits == 1 ? 32 : 8) == 0) {
       return add(buffer, first / 8, bytes_for_bits(rows.size * bits));
     }
     add_made(copy_bits({buffer, first, rows.size * bits}, exec_), bytes_for_bits(rows.size * bits));

@@ -2,6 +2,7 @@
 #include "base/nvtx.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
 #include "export/check_input.hpp"
+#include "export/export_counted.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
@@ -14,20 +15,17 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// A slice of a column. Unlike `cudf::slice` it reads no memory: the null count of a part is -1.
-cudf::column_view part_of(cudf::column_view const& column,
-                          cudf::size_type begin,
-                          cudf::size_type size)
+/**
+ * @brief The rows of each batch but the last.
+ *
+ * Batches begin at multiples of the rows that libcudf reads of a mask at a time, where `max_rows`
+ * allows, so that their arrays need no offset.
+ */
+cudf::size_type rows_of_batch(cudf::size_type num_rows, cudf::size_type max_rows)
 {
-  auto const nulls = column.null_count();
-  auto const known = nulls == 0 || size == column.size();
-  return {column.type(),
-          size,
-          column.head<void>(),
-          column.null_mask(),
-          known ? nulls : -1,
-          column.offset() + begin,
-          {column.child_begin(), column.child_end()}};
+  if (max_rows >= num_rows) { return max_rows; }
+  auto const step = max_rows >= 512 ? 512 : max_rows >= 64 ? 64 : 1;
+  return max_rows / step * step;
 }
 
 class slice_source : public batch_source {
@@ -42,7 +40,7 @@ class slice_source : public batch_source {
       num_rows_{whole.num_rows},
       is_table_{whole.is_table},
       owner_{std::move(owner)},
-      max_rows_{max_rows},
+      batch_rows_{rows_of_batch(num_rows_, max_rows)},
       options_{options},
       stream_{stream},
       mr_{mr}
@@ -56,34 +54,65 @@ class slice_source : public batch_source {
   stream_batch next() override
   {
     if (begin_ == num_rows_ && (num_rows_ > 0 || has_batch_)) { return {}; }
-    auto const size  = std::min(max_rows_, num_rows_ - begin_);
-    auto const parts = parts_of(begin_, size);
+    auto const stream = made_on_.named_here(stream_);
+    if (!has_batch_) { count_nulls(stream); }
+    auto parts = std::vector<cudf::column_view>{};
+    parts.reserve(columns_.size());
+    for (auto const& column : columns_) { parts.push_back(part_of(column, begin_)); }
+    auto const size  = size_from(begin_);
     auto const input = is_table_ ? export_input{parts, size} : export_input{parts.front()};
-    auto array       = to_arrow_device(input, owner_, options_, made_on_.named_here(stream_), mr_);
+    auto array       = detail::export_counted(input, owner_, options_, nulls_, stream, mr_);
     begin_ += size;
     has_batch_ = true;
     return {options_.schema, std::move(array)};
   }
 
  private:
-  [[nodiscard]] std::vector<cudf::column_view> parts_of(cudf::size_type begin,
-                                                        cudf::size_type size) const
+  /// Counts the nulls of all batches, so that a device is waited for once and not for each of them.
+  void count_nulls(cuda::stream_ref stream)
   {
-    auto result = std::vector<cudf::column_view>{};
-    result.reserve(columns_.size());
-    for (auto const& column : columns_) { result.push_back(part_of(column, begin, size)); }
-    return result;
+    if (batch_rows_ >= num_rows_) { return; }
+    for (auto const& column : columns_) {
+      for (auto begin = cudf::size_type{0}; begin < num_rows_; begin += size_from(begin)) {
+        auto const part = part_of(column, begin);
+        nulls_.add(part, detail::own_rows(part), options_.compact);
+      }
+    }
+    detail::count_nulls_of(columns_, nulls_, stream, mr_);
+  }
+
+  [[nodiscard]] cudf::size_type size_from(cudf::size_type begin) const
+  { return std::min(batch_rows_, num_rows_ - begin); }
+
+  /// The rows of a batch. Unlike `cudf::slice` this reads no memory: a null count that has not been
+  /// counted yet is -1.
+  [[nodiscard]] cudf::column_view part_of(cudf::column_view const& column,
+                                          cudf::size_type begin) const
+  {
+    auto const size  = size_from(begin);
+    auto const first = column.offset() + begin;
+    auto const nulls = column.null_count() == 0 || size == column.size()
+                         ? column.null_count()
+                         : nulls_.find({column.null_mask(), first, size});
+    return {column.type(),
+            size,
+            column.head<void>(),
+            column.null_mask(),
+            static_cast<cudf::size_type>(nulls),
+            first,
+            {column.child_begin(), column.child_end()}};
   }
 
   std::vector<cudf::column_view> columns_;
   cudf::size_type num_rows_;
   bool is_table_;
   std::shared_ptr<void const> owner_;
-  cudf::size_type max_rows_;
+  cudf::size_type batch_rows_;
   export_options options_;
   cuda::stream_ref stream_;
   detail::thread_stamp made_on_;
   rmm::device_async_resource_ref mr_;
+  detail::null_counts nulls_;
   cudf::size_type begin_{0};
   bool has_batch_{false};
 };

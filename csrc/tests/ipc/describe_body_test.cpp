@@ -80,11 +80,11 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          ::testing::ValuesIn(nested_shapes()),
                          name_of_case);
 
-TEST(DescribeBody, SharesWhatBeginsAtAByte)
+TEST(DescribeBody, SharesMasksThatBeginWithAWord)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   auto const column = make_column(flat("int32"), values);
-  for (auto const begin : {0, 8, 16}) {
+  for (auto const begin : {0, 32}) {
     auto const body = body_of(slice(*column, begin, 41));
     EXPECT_EQ(body.buffers[0].address,
               reinterpret_cast<std::byte const*>(column->view().null_mask()) + begin / 8);
@@ -94,11 +94,11 @@ TEST(DescribeBody, SharesWhatBeginsAtAByte)
   }
 }
 
-TEST(DescribeBody, CopiesMasksThatBeginWithinAByte)
+TEST(DescribeBody, CopiesMasksThatBeginWithinAWord)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   auto const column = make_column(flat("int32"), values);
-  for (auto const begin : {1, 7, 9}) {
+  for (auto const begin : {1, 7, 8, 9, 16, 24}) {
     auto const body  = body_of(slice(*column, begin, 41));
     auto const first = reinterpret_cast<std::byte const*>(column->view().null_mask());
     auto const mask  = static_cast<std::byte const*>(body.buffers[0].address);

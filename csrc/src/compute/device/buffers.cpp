@@ -49,34 +49,41 @@ struct joined_masks {
   std::vector<cudf::size_type> indices;  ///< begin and end bit of each range
 };
 
-/// Joins as many of the leading ranges as fit: bit indices must not exceed `cudf::size_type`.
+/// Joins as many of the leading ranges as fit: bit indices must not exceed `cudf::size_type`. Ranges
+/// that follow each other in one mask, such as those of batches, are copied together.
 joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 {
   constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
   constexpr auto most = std::int64_t{std::numeric_limits<cudf::size_type>::max()} / 8;
   struct mask_copy {
-    std::byte const* source;
-    std::int64_t target;
-    std::int64_t size;
+    void const* mask;
+    std::int64_t first;   ///< first byte of the mask
+    std::int64_t target;  ///< byte of the result that it is copied to
+    std::int64_t size;    ///< bytes
+
+    [[nodiscard]] std::int64_t end() const { return target + (size + step - 1) / step * step; }
   };
   auto indices = std::vector<cudf::size_type>{};
   auto copies  = std::vector<mask_copy>{};
-  auto size    = std::int64_t{0};
-  for (auto const& [bits, begin, rows] : ranges) {
-    auto const skip   = begin % 8;
-    auto const needed = bytes_for_bits(skip + rows);
-    auto const padded = (needed + step - 1) / step * step;
-    if (size + padded > most) { break; }
-    indices.push_back(static_cast<cudf::size_type>(size * 8 + skip));
-    indices.push_back(static_cast<cudf::size_type>(size * 8 + skip + rows));
-    copies.push_back({static_cast<std::byte const*>(bits) + begin / 8, size, needed});
-    size += padded;
+  for (auto const& [mask, begin, rows] : ranges) {
+    auto const goes_on = !copies.empty() && copies.back().mask == mask &&
+                         begin / 8 >= copies.back().first &&
+                         begin / 8 <= copies.back().first + copies.back().size;
+    auto copy = goes_on ? copies.back()
+                        : mask_copy{mask, begin / 8, copies.empty() ? 0 : copies.back().end(), 0};
+    copy.size = std::max(copy.size, bytes_for_bits(begin + rows) - copy.first);
+    if (copy.end() > most) { break; }
+    if (goes_on) { copies.pop_back(); }
+    copies.push_back(copy);
+    auto const first = (copy.target - copy.first) * 8 + begin;
+    indices.push_back(static_cast<cudf::size_type>(first));
+    indices.push_back(static_cast<cudf::size_type>(first + rows));
   }
-  auto result = device::zeros(size, exec);
-  for (auto const& [source, target, bytes] : copies) {
-    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(result.data()) + target,
-                                 source,
-                                 static_cast<std::size_t>(bytes),
+  auto result = device::zeros(copies.empty() ? 0 : copies.back().end(), exec);
+  for (auto const& copy : copies) {
+    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(result.data()) + copy.target,
+                                 static_cast<std::byte const*>(copy.mask) + copy.first,
+                                 static_cast<std::size_t>(copy.size),
                                  cudaMemcpyDefault,
                                  exec.stream.get()));
   }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compute/buffers.hpp"
+#include "export/column_rows.hpp"
+
+#include <cudf/column/column_view.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief Null counts of ranges of masks, counted together.
+ *
+ * The batches of a stream are slices, whose null counts libcudf's columns do not tell.
+ */
+class null_counts {
+ public:
+  /// Adds a range to count.
+  void add(bit_range const& range) { ranges_.push_back(range); }
+
+  /**
+   * @brief Adds what an export of `rows` has to count: the rows, and those of a struct's fields.
+   *
+   * @param column Column whose mask is not read here
+   * @param rows Its rows, with a null count of -1 if that is unknown
+   * @param compact Whether the array may have no offset
+   */
+  void add(cudf::column_view const& column, column_rows const& rows, bool compact);
+
+  /// Counts. Waits once on device memory, if there is something to count.
+  void count(execution const& exec);
+
+  /// @return The null count of a range that was added and counted; -1 for any other
+  [[nodiscard]] std::int64_t find(bit_range const& range) const;
+
+  [[nodiscard]] bool is_empty() const { return ranges_.empty(); }
+
+ private:
+  /// The address of a range's first bit, and its size. Several pairs of a mask and a first bit may
+  /// name one range.
+  using key = std::pair<std::uintptr_t, std::int64_t>;
+
+  static key key_of(bit_range const& range)
+  {
+    auto const address = reinterpret_cast<std::uintptr_t>(range.bits);
+    return {address * 8 + static_cast<std::uintptr_t>(range.begin), range.size};
+  }
+
+  std::vector<bit_range> ranges_;
+  std::vector<std::pair<key, cudf::size_type>> counts_;  ///< sorted
+};
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What consumers such as libcudf take for granted of an Arrow array, and a check of exports.
+///
+/// `testing/exports/hook.cpp` is linked into the tests and checks every C struct that leaves.
+#pragma once
+
+#include "arrays/array_tree.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudf_arrow_bridge::test {
+
+/// What to check about an export.
+struct export_check_options {
+  /// Whether the calling thread may read the memory.
+  bool readable;
+  /// The allocation that contains an address; empty if not known.
+  std::function<std::span<std::byte const>(void const*)> allocation_of{
+    [](void const*) { return std::span<std::byte const>{}; }};
+};
+
+/**
+ * @brief Finds violations of the invariants of exports (docs/invariants.md) at all levels.
+ *
+ * @return A sentence for each, which begins with the path of the array and the invariant's name
+ */
+[[nodiscard]] std::vector<std::string> find_export_violations(detail::array_tree const& tree,
+                                                              std::size_t node,
+                                                              export_check_options const& options);
+
+}  // namespace cudf_arrow_bridge::test

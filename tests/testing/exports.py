@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What consumers such as libcudf take for granted of an array, checked of exports in host memory.
+
+docs/invariants.md has the rules and where libcudf relies on each; the same check of every struct
+that leaves in a C++ test is in ``csrc/tests/testing/exports.hpp``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from cudf_arrow_bridge.arrow.device_array import DeviceArray
+from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
+from cudf_arrow_bridge.arrow.schemas import as_field
+from cudf_arrow_bridge.export.exporter import ObjectExporter
+from cudf_arrow_bridge.export.streams import StreamPasses
+from testing.peers.arrays import struct_of
+
+CPU = 1
+
+
+def watch(monkeypatch, note):
+    """Check every array that is exported into host memory, and pass its violations on."""
+    export, wrap = ObjectExporter.export, DeviceArrayStream._wrap
+
+    def export_checked(self, *args):
+        array = export(self, *args)
+        note(violations(array, compact=self.arguments.compact))
+        return array
+
+    def wrap_checked(self, *args):
+        array = wrap(self, *args)
+        note(violations(array, compact=_is_compact(self._passes)))
+        return array
+
+    monkeypatch.setattr(ObjectExporter, "export", export_checked)
+    monkeypatch.setattr(DeviceArrayStream, "_wrap", wrap_checked)
+
+
+def violations(exported: DeviceArray, *, compact=False):
+    """Return what consumers would trip over, one sentence for each.
+
+    Parameters
+    ----------
+    exported
+        The array.
+    compact
+        Whether its slices may have no offset, so that strings and lists begin at any offset.
+    """
+    capsule = exported._array.device_array_capsule()
+    struct = struct_of(capsule)
+    if struct.device_type != CPU:
+        return []
+    found = []
+    if struct.device_id != -1 or struct.sync_event or any(struct.reserved):
+        found.append("device: CPU memory has no device, event or reserved bits")
+    array, type_ = struct.array, as_field(exported._arrow_schema).type
+    if exported._kind == "table":
+        # The columns of a record batch are no fields to libcudf: each has an offset of its own.
+        if array.offset or array.null_count or array.buffers[0]:
+            found.append("array: batch_is_plain: a record batch with an offset or nulls")
+        for index, field in enumerate(type_):
+            column = array.children[index].contents
+            _visit(column, field.type, f"array.{index}", compact, 0, found)
+    else:
+        _visit(array, type_, "array", compact, 0, found)
+    return found
+
+
+def _is_compact(passes):
+    return isinstance(passes, StreamPasses) and passes._arguments.compact
+
+
+def _integers(address, kind, count):
+    if not address or count == 0:
+        return np.empty(0, kind)
+    return np.frombuffer(pa.foreign_buffer(address, count * np.dtype(kind).itemsize), kind)
+
+
+def _visit(array, type_, path, compact, before, found):
+    """Check an array and those below; `before`: rows of the structs around that come first."""
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    rows = array.offset + array.length
+
+    def expect(holds, name, what):
+        if not holds:
+            found.append(f"{path}: {name}: {what}")
+        return holds
+
+    if pa.types.is_null(type_):
+        expect(array.null_count == array.length, "null_count_is_exact", array.null_count)
+        return
+    nulls = np.zeros(array.length, "bool")
+    if array.n_buffers and (mask := array.buffers[0]):
+        expect(mask % 4 == 0, "mask_is_on_word", hex(mask))
+        bits = np.unpackbits(_integers(mask, "uint8", -(-rows // 8)), bitorder="little")
+        nulls = bits[array.offset : rows] == 0
+    count = int(nulls.sum())
+    expect(array.null_count == count, "null_count_is_exact", f"{array.null_count} for {count}")
+    if array.dictionary:
+        _visit(array.dictionary.contents, type_.value_type, path + ".keys", compact, 0, found)
+        _check_indices(array, type_, nulls, expect)
+        return
+    wide = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
+    narrow = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
+    if any(is_(type_) for is_ in wide + narrow):
+        kind = "int64" if any(is_(type_) for is_ in wide) else "int32"
+        child = array.children[0].contents.length if array.n_children else None
+        may_begin_anywhere = compact or before > 0
+        _check_offsets(array, kind, child, may_begin_anywhere, expect)
+    elif array.n_buffers == 2 and array.buffers[1]:
+        width = type_.bit_width // 8 if not pa.types.is_fixed_size_binary(type_) else 1
+        alignment = 4 if width == 0 else min(width, 8)
+        address = array.buffers[1]
+        expect(address % alignment == 0, "data_is_aligned", f"{address:#x} for {type_}")
+    for index in range(array.n_children):
+        child = array.children[index].contents
+        below = f"{path}.{index}"
+        rows_before = 0
+        if pa.types.is_struct(type_):
+            rows_before = before + array.offset
+            at_head = child.offset == 0 and child.length >= rows
+            what = f"{child.length} rows from {child.offset} on for {rows}"
+            if not at_head:
+                found.append(f"{below}: field_begins_with_struct: {what}")
+        child_type = type_.field(index).type
+        _visit(child, child_type, below, compact, rows_before, found)
+
+
+def _check_offsets(array, kind, child, may_begin_anywhere, expect):
+    address, width = array.buffers[1], np.dtype(kind).itemsize
+    if not expect(address, "offsets_are_there", "no offsets"):
+        return
+    if not expect(address % width == 0, "offsets_are_aligned", hex(address)):
+        return
+    offsets = _integers(address, kind, array.offset + array.length + 1)
+    expect(
+        offsets[0] == 0 or array.offset > 0 or may_begin_anywhere,
+        "first_offset_is_zero",
+        f"{offsets[0]} without an offset of the array",
+    )
+    rising = offsets[0] >= 0 and bool((np.diff(offsets) >= 0).all())
+    if expect(rising, "offsets_ascend", "falling offsets") and child is not None:
+        expect(offsets[-1] <= child, "offsets_stay_within", f"{offsets[-1]} of {child} elements")
+
+
+def _check_indices(array, type_, nulls, expect):
+    kind = str(type_.index_type)
+    width = np.dtype(kind).itemsize
+    address = array.buffers[1]
+    if array.length == 0:
+        return
+    if not expect(address and address % width == 0, "data_is_aligned", f"{address} for {kind}"):
+        return
+    indices = _integers(address, kind, array.offset + array.length)[array.offset :][~nulls]
+    size = array.dictionary.contents.length
+    within = bool(((indices >= 0) & (indices < size)).all())
+    expect(within, "indices_are_within_keys", f"others than those of {size} keys")
