@@ -67,8 +67,9 @@ def to_arrow_device(
         metadata, any other index becomes columns, or is dropped where a series becomes an array.
         True: always columns, for which a series becomes a table. False: dropped.
     compact : bool
-        Whether to copy the masks of slices that begin within a byte, so that no array has an
-        offset, for consumers that take none.
+        Whether to copy the masks of slices that do not begin at a multiple of 512 rows, so that no
+        array has an offset, for consumers that take none. libcudf's own import reads a slice of
+        strings or lists wrong without one.
     copy : bool, optional
         None: what cannot be shared is copied. False: never, an error names the columns that would
         have to be, and why. True: everything, so that the result shares no memory with `obj` and
@@ -160,7 +161,8 @@ def to_arrow_device_stream(
         Dask, or a list of delayed objects; a future of Dask, or a list or iterator of futures; a
         dataset of Ray, or its iterator; an ``ObjectRef``, or a list of these.
     max_rows : int, optional
-        The maximum number of rows of a batch. None: each object is one batch.
+        The maximum number of rows of a batch. None: each object is one batch. What is split has
+        batches of a multiple of 512 rows where `max_rows` allows, else of 64, but for the last.
     requested_schema : optional
         The schema to export each batch with, met as far as possible, as in `to_arrow_device`; that
         of the stream if there is no batch. A consumer's own request replaces it.

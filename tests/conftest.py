@@ -60,13 +60,12 @@ def _columns_and_arrays_obey_libcudf(request, monkeypatch):
     if has_gpu():
         yield
         return
-    exports.watch(monkeypatch, invariants.refuse)
-    if not request.node.get_closest_marker("unsound"):
-        invariants.watch(monkeypatch, invariants.refuse)
-        yield
-        return
+    is_sound = not request.node.get_closest_marker("unsound")
     found = []
-    invariants.watch(monkeypatch, found.extend)
+    for checker in (exports, invariants):
+        checker.watch(monkeypatch, invariants.refuse if is_sound else found.extend)
     yield
+    if is_sound:
+        return
     # Else nobody would miss the hook if it looked at nothing.
     assert found, "marked as unsound, but nothing was found"

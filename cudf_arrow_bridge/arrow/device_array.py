@@ -112,7 +112,7 @@ class DeviceArray(TableFace, TensorProtocols):
 
     @property
     def null_count(self) -> int:
-        """Null rows, or -1 where that is not known without reading the mask."""
+        """Null rows."""
         return self._array.null_count
 
     @property

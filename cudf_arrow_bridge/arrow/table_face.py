@@ -139,7 +139,7 @@ class TableFace(DescribedArray):
         TypeError
             If this is a column that is not a struct, or `key` is no name or position.
         ValueError
-            If this is a struct column that begins within a byte of its mask, whose fields have more
+            If this is a slice of a struct column that has an offset, so that its fields have more
             rows than it; export it with ``compact=True``.
         """
         names = self._names_of_children()

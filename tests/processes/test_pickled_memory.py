@@ -36,9 +36,10 @@ from testing.peers.arrays import Producer, column_from
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
 
-#: The whole; slices at bytes of masks, and within; without rows; to the end.
+#: The whole; slices at words of masks, and within; without rows; to the end.
 STEPS = [
     [(0, samples.MANY)],
+    [(32, 64)],
     [(8, 64)],
     [(1, 64)],
     [(33, 9)],
@@ -84,16 +85,16 @@ def test_what_is_made_for_slices():
     """The rule above, once more in numbers that a reader can see."""
     numbers = pa.array([i if i % 3 else None for i in range(100)])
     texts = pa.array(["ab"] * 100)
-    for begin in (0, 8, 9):
+    for begin in (0, 32, 8, 9):
         array = cab.to_arrow_device(samples.column_of(numbers, [(begin, 50)]))
         (mask, data) = places(taken_apart(array)[1])
         rows = column_in(array)
         assert (mask[1], data[1]) == (7, 400)
         assert data[0] == rows.buffers()[1].address + 8 * rows.offset
-        if begin % 8 == 0:
+        if begin % 32 == 0:
             assert mask[0] == rows.buffers()[0].address + rows.offset // 8
         whole = range(rows.buffers()[0].address, rows.buffers()[0].address + 13)
-        assert (mask[0] in whole) == (begin % 8 == 0)
+        assert (mask[0] in whole) == (begin % 32 == 0)
         column = samples.column_of(texts, [(begin, 50)])
         (offsets, data) = places(taken_apart(cab.to_arrow_device(column))[1])
         assert (offsets[1], data) == (204, (column.data().ptr + 2 * begin, 100))

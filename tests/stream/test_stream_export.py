@@ -50,6 +50,8 @@ def test_a_frame_is_split(max_rows, read):
     frame = bridge.from_arrow_device(BATCH)
     batches = list(read(bridge.to_arrow_device_stream(frame, max_rows=max_rows)))
     size = min(max_rows or ROWS, ROWS)
+    if 64 <= size < ROWS:
+        size = 64  # the most that begins with a word of every mask
     full, rest = divmod(ROWS, size)
     assert [b.num_rows for b in batches] == [size] * full + [rest] * bool(rest)
     for batch in batches:

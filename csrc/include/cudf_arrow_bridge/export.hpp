@@ -75,7 +75,8 @@ struct export_options {
   /// a column's own, only the schema differs; else buffers are converted. Empty: each column leaves
   /// as what its libcudf type stands for.
   shared_schema schema{};
-  /// Copy null masks whose first bit is not at a byte boundary, so that `ArrowArray.offset` is 0.
+  /// Copy the null masks of slices that do not begin at a multiple of 512 rows, so that
+  /// `ArrowArray.offset` is 0.
   bool compact{false};
   /// Report managed memory as `ARROW_DEVICE_CUDA`, for consumers that do not know
   /// `ARROW_DEVICE_CUDA_MANAGED`.
@@ -107,7 +108,9 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   /**
    * @brief Makes an `ArrowDeviceArray` that shares ownership of the buffers.
    *
-   * Its release callback may be called from any thread and never throws. Children that a consumer
+   * Its release callback may be called from any thread and never throws. It is not ordered behind
+   * the consumer's stream, as Arrow leaves that to the consumer: wait for the work that reads the
+   * memory, or make the export's stream wait for it, before the release. Children that a consumer
    * moved out stay usable until they are released themselves.
    */
   [[nodiscard]] unique_device_array to_arrow() const;
@@ -178,7 +181,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 
   [[nodiscard]] memory_location location() const;  ///< Where the buffers live
   [[nodiscard]] std::int64_t length() const;       ///< Rows
-  [[nodiscard]] std::int64_t null_count() const;   ///< Null rows; -1: not counted
+  [[nodiscard]] std::int64_t null_count() const;   ///< Null rows
   [[nodiscard]] std::int64_t offset() const;       ///< `ArrowArray.offset`
   [[nodiscard]] std::int64_t num_children()
     const;  ///< Children, not counting a dictionary's values
@@ -267,17 +270,18 @@ class CUDF_ARROW_BRIDGE_EXPORT device_loan {
  * dictionaries, and checking whether values fit a narrower type, take time that grows with it. The
  * host waits for the GPU where a conversion depends on values, null counts or sizes.
  *
- * A slice is exported with advanced buffer pointers and `ArrowArray.offset` 0. If its first mask
- * bit is not at a byte boundary, the offset is the bit within the byte (1 to 7), or the mask is
- * copied if `options.compact` is set. A struct's children and a dictionary's indices are sliced by
- * the parent's offset; as in libcudf, an offset of their own is ignored.
+ * A slice is exported with advanced buffer pointers. Its `ArrowArray.offset` is 0 if it has a fixed
+ * width and no nulls, or begins at a multiple of 512 rows. Else it is 1 to 32, so that the mask
+ * begins with a word and libcudf reads the offsets of strings and lists right; with
+ * `options.compact` it is 0, and the mask is copied. A struct's children and a dictionary's indices
+ * are sliced by the parent's offset; as in libcudf, an offset of their own is ignored.
  *
  * @throws cudf::data_type_error if a column has a type that Arrow lacks
  * @throws std::invalid_argument if `input` is neither one column nor a table whose columns all have
  *   its number of rows, if a column lacks a child that its type needs, if buffers are in different
  *   kinds of memory or on different devices, if the schema was made for other columns, if values
- *   or nulls contradict the requested schema, or if columns cannot be shared though `options.copy`
- *   is `never`
+ *   or nulls contradict the requested schema, if columns cannot be shared though `options.copy` is
+ *   `never`, or if `mr` gives out memory of another device than the columns'
  * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
  *
  * @param input What to export; a table's number of rows is kept even if it has no columns
@@ -287,11 +291,11 @@ class CUDF_ARROW_BRIDGE_EXPORT device_loan {
  *   so far. The host waits for it in one case: pageable host memory, which has no event, on a
  *   machine where kernels can write to it (`cudaDevAttrPageableMemoryAccess`). Converted buffers
  *   are freed on it, so it must outlive the export and its pending releases: see `drain_releases`.
- * @param mr Resource for converted buffers and temporary memory. The columns' device is made
- *   current while it is used. If it is rmm's current resource of the current device, that of the
- *   columns' device is used instead. If it gives plain device memory for pinned or managed
- *   columns, the array is reported as `ARROW_DEVICE_CUDA`. Where there is no GPU it gives out host
- *   memory, as `host_memory_resource` does.
+ * @param mr Resource for converted buffers, of the columns' device, which is made current while it
+ *   is used. If it is rmm's current resource of the current device, that of the columns' device is
+ *   used instead. Temporary memory comes from rmm's current resource. If `mr` gives plain device
+ *   memory for pinned or managed columns, the array is reported as `ARROW_DEVICE_CUDA`. Where there
+ *   is no GPU it gives out host memory, as `host_memory_resource` does.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT device_array
 to_arrow_device(export_input const& input,

@@ -72,14 +72,17 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
  * batch.
  *
  * Without rows there is one batch without rows. Each batch is exported by `to_arrow_device` when it
- * is pulled, and has its own event.
+ * is pulled, and has its own event. The first pull counts the nulls of all batches, for which the
+ * host waits once on a device.
  *
  * @throws std::invalid_argument if `max_rows` is not positive, or `input` is neither one column nor
  *   a table whose columns all have its number of rows
  *
  * @param input What to split; its views are copied
  * @param owner Keeps the memory of `input` alive; held by the source and by each batch
- * @param max_rows Rows of each batch but the last
+ * @param max_rows Most rows of a batch. Batches begin at multiples of 512 rows if it is at least
+ *   that, else at multiples of 64 if it is at least that, so that few of their arrays have an
+ * offset
  * @param options As in `to_arrow_device`; their schema is that of each batch
  * @param stream As in `to_arrow_device`; must outlive the source as well. `cudaStreamPerThread`
  *   means that of the calling thread: batches that another thread pulls are exported on the legacy

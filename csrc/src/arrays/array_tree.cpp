@@ -9,18 +9,18 @@
 #include <cuda_runtime_api.h>
 
 #include <stdexcept>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
 array_tree::~array_tree()
 {
-  if (!on_thread_stream || !ready.is_usable()) { return; }
+  if (stream.get() != cudaStreamPerThread || !ready.is_usable()) { return; }
   // `cudaStreamPerThread` names another stream on each thread. The buffers are freed on the one of
   // this thread, while the one of the creating thread may still be reading them.
-  auto const guard   = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
-  auto const made_on = made_on_.named_here(cuda::stream_ref{cudaStreamPerThread});
-  if (ready.order(cuda::stream_ref{cudaStreamPerThread}, made_on) != cudaSuccess) {
-    (void)synchronize(made_on);
+  auto const guard = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
+  if (ready.order(stream, stream_here()) != cudaSuccess) {
+    (void)synchronize(stream_here());
     (void)cudaGetLastError();
   }
 }
@@ -39,12 +39,27 @@ void array_tree::add_view_buffers(array_node& node, std::size_t count)
   node.num_view_buffers = static_cast<std::uint32_t>(count);
 }
 
-void array_tree::record_ready(cuda::stream_ref stream)
+void array_tree::count_unknown_nulls(execution const& exec)
 {
-  ready = pooled_event::acquire();
+  auto unknown = std::vector<array_node*>{};
+  auto masks   = std::vector<bit_range>{};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto& node = nodes[i];
+    if (node.null_count >= 0) { continue; }
+    unknown.push_back(&node);
+    masks.push_back({node.first_buffer()[0], node.offset, node.length});
+  }
+  if (masks.empty()) { return; }
+  auto const counts = count_nulls(masks, exec);
+  for (std::size_t i = 0; i < counts.size(); ++i) { unknown[i]->null_count = counts[i]; }
+}
+
+void array_tree::record_ready(cuda::stream_ref on)
+{
+  stream = on;
+  ready  = pooled_event::acquire();
   RMM_CUDA_TRY(ready.record(stream));
   RMM_CUDA_TRY(cudaStreamGetId(stream.get(), &ready_stream));
-  on_thread_stream = stream.get() == cudaStreamPerThread;
 }
 
 array_tree::place array_tree::place_of(device_array const& handle)

@@ -5,6 +5,7 @@
 #include "base/array_layout.hpp"
 #include "base/copy_reason.hpp"
 #include "base/tree_links.hpp"
+#include "compute/buffers.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
 
@@ -76,10 +77,9 @@ struct array_tree {
   std::vector<rmm::device_buffer> conversions;               ///< buffers made by the export
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns made by the export
   std::shared_ptr<std::vector<made_memory> const> made;      ///< what was made before; may be null
-  pooled_event ready;                  ///< `sync_event` of the structs; none for CPU memory
-  unsigned long long ready_stream{0};  ///< id of the stream that `ready` was recorded on
-  /// Whether `ready` was recorded on `cudaStreamPerThread`, on which the buffers are freed too.
-  bool on_thread_stream{false};
+  pooled_event ready;                       ///< `sync_event` of the structs; none for CPU memory
+  unsigned long long ready_stream{0};       ///< id of the stream that `ready` was recorded on
+  cuda::stream_ref stream{cudaStream_t{}};  ///< that stream, on which the buffers are freed too
 
   array_tree()                             = default;
   array_tree(array_tree const&)            = delete;
@@ -92,8 +92,12 @@ struct array_tree {
   /// Gives a node of the views layout `count` buffers, all null.
   void add_view_buffers(array_node& node, std::size_t count);
 
-  /// Records `ready` after the work enqueued on `stream` so far, on which the buffers are freed.
-  void record_ready(cuda::stream_ref stream);
+  /// Counts the nulls of nodes whose null count is -1, which libcudf would take for no nulls. Waits
+  /// once on device memory, if there are such nodes.
+  void count_unknown_nulls(execution const& exec);
+
+  /// Records `ready` after the work enqueued on a stream so far, on which the buffers are freed.
+  void record_ready(cuda::stream_ref on);
 
   /// Makes the public handle on a node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
@@ -111,6 +115,9 @@ struct array_tree {
    * @throws std::invalid_argument for an empty handle
    */
   static place place_of(device_array const& handle);
+
+  /// The stream that `ready` was recorded on, as the calling thread names it.
+  [[nodiscard]] cuda::stream_ref stream_here() const { return made_on_.named_here(stream); }
 
   /// Builds a C struct for `node` and its descendants.
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,

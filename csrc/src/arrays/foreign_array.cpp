@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/foreign_array.hpp"
 
+#include "cuda/location/device_guard.hpp"
+
 namespace cudf_arrow_bridge::detail {
 
 foreign_array::foreign_array(ArrowDeviceArray* array, bool host)
   : deferred_release{!host}, array_{array}, host_{host}
 {
+}
+
+foreign_array::~foreign_array()
+{
+  // Of memory of another device than the importing one, as copies are made of.
+  auto const is_cuda = array_->device_type == ARROW_DEVICE_CUDA;
+  auto const guard   = guard_device(is_cuda ? memory_location{ARROW_DEVICE_CUDA, array_->device_id}
+                                            : memory_location{});
+  array_.reset();
 }
 
 void foreign_array::drop_share(cuda::stream_ref stream) noexcept

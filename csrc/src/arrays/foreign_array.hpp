@@ -42,7 +42,8 @@ class foreign_array : private deferred_release {
   void drop_share(cuda::stream_ref stream) noexcept;
 
  private:
-  ~foreign_array() override = default;
+  /// Releases the struct with the device of its memory current.
+  ~foreign_array() override;
 
   unique_device_array array_;
   bool host_;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t view_bytes = 16;
 
 /// How many rows before a slice are copied with it, so that masks begin with a byte.
-std::int64_t rows_kept_before(array_layout layout,
+std::int64_t rows_kept_before(array_node const& node,
                               std::int64_t start,
                               std::int64_t size,
                               bool is_field)
@@ -30,9 +30,10 @@ std::int64_t rows_kept_before(array_layout layout,
   // An array without rows need not have buffers.
   if (start == 0 || size == 0) { return 0; }
   // Runs are copied whole.
-  if (layout == array_layout::runs) { return start; }
+  if (node.layout == array_layout::runs) { return start; }
   // As in `rows_before`: a row before the slice, for libcudf, but none before a field's first row.
-  return is_field ? start % 8 : (start - 1) % 32 + 1;
+  // Fields that have an offset are the columns of a record batch.
+  return is_field && node.offset == 0 ? start % 8 : (start - 1) % 32 + 1;
 }
 
 /// Copies the nodes of a tree first, then what their buffers hold.
@@ -60,10 +61,12 @@ class tree_copier {
       target_.add_view_buffers(node, count);
       std::copy_n(from.view_buffers, count, node.view_buffers);
     }
-    node.offset = rows_kept_before(node.layout, start, size, is_field);
+    node.offset = rows_kept_before(from, start, size, is_field);
     node.length = size;
     node.copied.fill(copy_reason::asked);
-    if (size != from.length && node.null_count > 0) { node.null_count = -1; }
+    if (size != from.length && node.null_count > 0) {
+      node.null_count = size == 0 || node.layout == array_layout::null ? size : -1;
+    }
     if (has_offsets(node.layout) && size != from.length) { node.per_row = 0; }
     auto const first = start - node.offset;
     auto const count = size + node.offset;
@@ -261,7 +264,8 @@ std::shared_ptr<array_tree> copy_beside(std::shared_ptr<array_tree const> const&
   auto structs     = array_tree::to_arrow(source, node);
   auto const share = foreign_share{new foreign_array{structs.get(), exec.host}, exec.stream};
   auto copy        = copy_tree(*source, node, target, exec.stream, exec.mr);
-  copy->owner      = std::move(owner);
+  copy->count_unknown_nulls(exec);
+  copy->owner = std::move(owner);
   if (exec.host) { return copy; }
   for (auto const& buffer : copy->conversions) {
     if (buffer.size() > 0) { copy->location = locate(buffer.data()); }

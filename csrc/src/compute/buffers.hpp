@@ -9,6 +9,7 @@
 #include <cudf/types.hpp>
 
 #include <rmm/device_buffer.hpp>
+#include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>
@@ -23,7 +24,11 @@ namespace cudf_arrow_bridge::detail {
 struct execution {
   bool host;  ///< run on the CPU: operands are host memory, and `mr` must allocate host memory
   cuda::stream_ref stream;
-  rmm::device_async_resource_ref mr;
+  rmm::device_async_resource_ref mr;  ///< gives out results
+
+  /// The same for temporary memory, which comes from the current device resource as in libcudf.
+  [[nodiscard]] execution scratch() const
+  { return {host, stream, host ? mr : rmm::mr::get_current_device_resource_ref()}; }
 };
 
 /// A range of bits in a bitmask.

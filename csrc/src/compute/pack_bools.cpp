@@ -77,12 +77,12 @@ rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes, execution const& 
 /// shifted right by 4 they are 0x00n0; the low byte of the OR of both is 0xnm.
 rmm::device_buffer to_bits(rmm::device_buffer const& nibbles, execution const& exec)
 {
-  auto const shift   = fill(nibbles.size() / 2, 4, exec);
+  auto const shift   = fill(nibbles.size() / 2, 4, exec.scratch());
   auto const shifted = combine(binary_operator::SHIFT_RIGHT,
                                as(type_id::UINT16, nibbles),
                                as(type_id::UINT8, shift),
                                type_id::UINT16,
-                               exec);
+                               exec.scratch());
   return combine(binary_operator::BITWISE_OR,
                  as(type_id::UINT16, nibbles),
                  as(type_id::UINT16, shifted),
@@ -95,7 +95,8 @@ rmm::device_buffer to_bits(rmm::device_buffer const& nibbles, execution const& e
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
 {
   if (size == 0) { return rmm::device_buffer{0, exec.stream, exec.mr}; }
-  return to_bits(to_nibbles(to_bytes(bools, size, exec), exec), exec);
+  auto const scratch = exec.scratch();
+  return to_bits(to_nibbles(to_bytes(bools, size, scratch), scratch), exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -47,8 +47,8 @@ rmm::device_buffer nonempty_nulls(void const* mask,
                               values(offsets.type, first, rows),
                               values(offsets.type, first + width, rows),
                               cudf::type_id::BOOL8,
-                              exec);
-  auto const bits   = device::pack_bools(empty.data(), rows, exec);
+                              exec.scratch());
+  auto const bits   = device::pack_bools(empty.data(), rows, exec.scratch());
   return combine_words(cudf::binary_operator::BITWISE_OR, mask, bits.data(), rows, exec);
 }
 

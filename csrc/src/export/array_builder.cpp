@@ -119,24 +119,14 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
   count_unknown_nulls();
 }
 
-/// libcudf takes a null count of -1 for "no nulls", so none may leave.
 void array_builder::count_unknown_nulls()
 {
-  auto unknown   = std::vector<array_node*>{};
-  auto uncounted = null_counts{};
-  auto const mask_of = [](array_node const& node) {
-    return bit_range{node.buffers[0], node.offset, node.length};
-  };
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     auto& node = tree_.nodes[i];
     if (node.null_count >= 0) { continue; }
-    node.null_count = known_.find(mask_of(node));
-    if (node.null_count >= 0) { continue; }
-    unknown.push_back(&node);
-    uncounted.add(mask_of(node));
+    node.null_count = known_.find({node.first_buffer()[0], node.offset, node.length});
   }
-  uncounted.count(exec_);
-  for (auto* node : unknown) { node->null_count = uncounted.find(mask_of(*node)); }
+  tree_.count_unknown_nulls(exec_);
 }
 
 void array_builder::fill(std::size_t index,
@@ -172,7 +162,8 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
   };
   if (step.decode) {
     need(copy_reason::decoded);
-    made = decode_dictionary(view_of(column, rows, exec_), path, exec_);
+    auto const is_last = step.cast.id() == cudf::type_id::EMPTY;
+    made = decode_dictionary(view_of(column, rows, exec_), path, is_last ? exec_ : exec_.scratch());
     if (made->type() != step.values) {
       fail_invalid(path, "a dictionary of another type found than the schema was made for");
     }
@@ -301,12 +292,8 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
                    std::to_string(child.size()) + " rows found, at least " +
                      std::to_string(begin + size) + " expected by the struct");
     }
-    fill_field(node.first_child + i,
-               child,
-               field_rows(child, begin, size, rows, outer),
-               field,
-               path,
-               i);
+    fill_field(
+      node.first_child + i, child, field_rows(child, begin, size, rows, outer), field, path, i);
   }
 }
 

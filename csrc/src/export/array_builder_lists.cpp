@@ -73,7 +73,7 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
                                          static_cast<cudf::size_type>(size),
                                          static_cast<cudf::size_type>(ends.first),
                                          static_cast<cudf::size_type>(ends.last - 1)},
-                                        exec_);
+                                        exec_.scratch());
     auto const map_rows = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
                                             static_cast<cudf::size_type>(count),
                                             map.data(),

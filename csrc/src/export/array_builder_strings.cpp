@@ -49,7 +49,7 @@ bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, ex
   // They may all be in lists that are null themselves, or below a null struct.
   auto const checked = rows_to_check(column, rows, exec);
   if (checked.view.null_count() == 0) { return true; }
-  auto const lists = empty_nulls(checked.view, exec);
+  auto const lists = empty_nulls(checked.view, exec.scratch());
   return lists->child(cudf::lists_column_view::child_column_index).null_count() > 0;
 }
 
@@ -200,8 +200,9 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
     return;
   }
   copies_.need(copy_reason::lengths, path);
-  auto padded = pad_lists(lists.rows.view, size, exec_);
-  if (used.size < rows.size) {
+  auto const is_part = used.size < rows.size;
+  auto padded        = pad_lists(lists.rows.view, size, is_part ? exec_.scratch() : exec_);
+  if (is_part) {
     padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, exec_);
   }
   set_copied(node, 1, copy_reason::lengths, std::move(padded));

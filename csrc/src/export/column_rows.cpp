@@ -46,7 +46,7 @@ column_rows field_rows(cudf::column_view const& field,
                        column_rows const& rows,
                        outer_mask const* outer)
 {
-  auto const whole = begin == 0 && size == field.size();
+  auto const whole = begin == 0 && size == field.size() && field.offset() == 0;
   auto const known = field.null_count() == 0 || whole;
   return {
     begin, size, known ? field.null_count() : -1, rows.used_begin, rows.used_size, outer, true};

@@ -33,16 +33,14 @@ array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree,
 }
 
 /// Reads a size that stands in a buffer: the last offset of strings, or a size beside views.
-std::int64_t read_size(void const* sizes,
+std::int64_t read_size(detail::array_tree const& tree,
+                       void const* sizes,
                        std::int64_t index,
-                       std::int64_t width,
-                       memory_location const& location)
+                       std::int64_t width)
 {
-  return detail::read_offset(sizes,
-                             index,
-                             width,
-                             location.device_type == ARROW_DEVICE_CPU,
-                             cuda::stream_ref{cudaStream_t{}});
+  auto const guard = detail::guard_device(tree.location);
+  auto const host  = tree.location.device_type == ARROW_DEVICE_CPU;
+  return detail::read_offset(sizes, index, width, host, tree.stream_here());
 }
 
 /// Why memory was made before the export; empty if it was not.
@@ -76,9 +74,11 @@ device_array device_array::to_host(cuda::stream_ref stream) const
 {
   detail::nvtx_range const range{__func__};
   if (location().device_type == ARROW_DEVICE_CPU) { return *this; }
+  auto const guard = detail::guard_device(location());
   make_wait(stream);
-  return detail::array_tree::handle(
-    detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource()));
+  auto copy = detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource());
+  copy->count_unknown_nulls({true, stream, host_memory_resource()});
+  return detail::array_tree::handle(std::move(copy));
 }
 
 device_array device_array::copy(std::shared_ptr<void const> owner,
@@ -183,7 +183,7 @@ std::vector<buffer_info> device_array::buffers() const
     case array_layout::string64:
       wait();
       add("offsets", (rows + 1) * width);
-      add("data", read_size(node.buffers[1], rows, width, tree_->location));
+      add("data", read_size(*tree_, node.buffers[1], rows, width));
       break;
     case array_layout::list_views32:
     case array_layout::list_views64:
@@ -196,7 +196,7 @@ std::vector<buffer_info> device_array::buffers() const
       auto const last   = std::size_t{node.num_view_buffers} - 1;
       auto const* sizes = node.view_buffers[last];
       for (std::int64_t i = 0; result.size() < last; ++i) {
-        add("data", read_size(sizes, i, sizeof(std::int64_t), tree_->location));
+        add("data", read_size(*tree_, sizes, i, sizeof(std::int64_t)));
       }
       auto const size = static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t));
       result.push_back({"sizes", sizes, size, detail::text_of(node.copied[1])});

@@ -46,7 +46,7 @@ joined_mask join(outer_mask const& masks, execution const& exec)
 {
   auto result = joined_mask{std::nullopt, masks.mask};
   for (auto const* next = masks.outer; next != nullptr; next = next->outer) {
-    result.made  = valid_in_both(result.range, next->mask, exec);
+    result.made  = valid_in_both(result.range, next->mask, exec.scratch());
     result.range = {result.made->data(), 0, next->mask.size};
   }
   return result;
@@ -86,7 +86,7 @@ checked_rows rows_to_check(cudf::column_view const& column,
   auto const no_nulls = column.null_mask() == nullptr || used.null_count == 0;
   auto const own      = outer_mask{mask_of(column, used), used.outer};
   auto joined         = join(no_nulls ? *used.outer : own, exec);
-  if (!joined.made) { joined.made = copy_bits(joined.range, exec); }
+  if (!joined.made) { joined.made = copy_bits(joined.range, exec.scratch()); }
   auto const null_count = count_nulls({joined.made->data(), 0, used.size}, exec);
   auto const view       = with_mask(column, used, *joined.made, null_count);
   return {std::move(joined.made), view};

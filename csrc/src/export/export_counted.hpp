@@ -19,7 +19,8 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Counts nulls where the columns are. Waits once on a device, if there is something to count.
+ * @brief Counts nulls where the columns are. Waits once on a device, if there is something to
+ * count.
  *
  * @param columns Columns whose masks the ranges are in
  * @param counts Ranges to count

@@ -31,8 +31,8 @@ void null_counts::count(execution const& exec)
 std::int64_t null_counts::find(bit_range const& range) const
 {
   auto const wanted = key_of(range);
-  auto const found  = std::lower_bound(
-    counts_.begin(), counts_.end(), wanted, [](auto const& entry, key const& k) {
+  auto const found =
+    std::lower_bound(counts_.begin(), counts_.end(), wanted, [](auto const& entry, key const& k) {
       return entry.first < k;
     });
   return found != counts_.end() && found->first == wanted ? found->second : -1;

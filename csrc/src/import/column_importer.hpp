@@ -92,6 +92,10 @@ class column_importer {
 
   [[nodiscard]] execution const& exec() const { return exec_; }
 
+  /// An importer of the same array that puts converted buffers elsewhere. `exec` must outlive it.
+  [[nodiscard]] column_importer with(execution const& exec) const
+  { return {share_, exec, facts_, copies_}; }
+
   /// Calls `find_ends` with the importer's facts.
   [[nodiscard]] offset_ends ends_of(import_level const& level) const;
 

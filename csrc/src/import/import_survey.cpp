@@ -114,7 +114,7 @@ void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> 
   if (mask) {
     auto const type = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
     auto const* mask_of_nonempty =
-      keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_));
+      keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_.scratch()));
     asked.nonempty_nulls = count({mask_of_nonempty, 0, size});
   }
 }
@@ -132,7 +132,9 @@ std::optional<bit_range> import_survey::combine_masks(question& asked,
   auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
   if (!parent_mask) { return own; }
   auto const both = bit_range{
-    keep(device::valid_in_both(own.bits, parent_mask->bits, rows.num_rows(), exec_)), 0, own.size};
+    keep(device::valid_in_both(own.bits, parent_mask->bits, rows.num_rows(), exec_.scratch())),
+    0,
+    own.size};
   asked.combined_nulls = count(asked.combined_mask = both);
   return both;
 }
@@ -209,7 +211,7 @@ bit_range import_survey::align(bit_range const& range)
   auto const size =
     cudf::num_bitmask_words(static_cast<cudf::size_type>(range.size)) * sizeof(cudf::bitmask_type);
   auto const is_usable = mask.is_on_word() && !ends_before(mask.first(), size);
-  return {is_usable ? mask.first() : keep(copy_bits(range, exec_)), 0, range.size};
+  return {is_usable ? mask.first() : keep(copy_bits(range, exec_.scratch())), 0, range.size};
 }
 
 bool is_clean(parsed_tree const& types,

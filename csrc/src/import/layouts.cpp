@@ -42,13 +42,14 @@ std::unique_ptr<cudf::column> decode(column_importer const& importer, import_lev
   auto const& ends   = *level.array.children[0];
   auto const& values = *level.array.children[1];
   auto const path    = column_path{level.path, level.types.children[1].schema->name};
-  auto const column  = [&](std::int64_t size) {
-    return importer.column({level.types.children[1], values, {values.offset, size, 0}, path});
+  auto const column  = [&](column_importer const& by, std::int64_t size) {
+    return by.column({level.types.children[1], values, {values.offset, size, 0}, path});
   };
-  if (level.rows.storage_size() == 0) { return column(0); }
+  if (level.rows.storage_size() == 0) { return column(importer, 0); }
   auto const width  = level.types.children[0].type.element_bits / 8;
   auto const repeat = [&] {
-    return repeat_runs(column(ends.length)->view(),
+    auto const scratch = importer.exec().scratch();
+    return repeat_runs(column(importer.with(scratch), ends.length)->view(),
                        {static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width,
                         width,
                         ends.length,

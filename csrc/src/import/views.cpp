@@ -75,14 +75,13 @@ column_parts import_list_views(column_importer const& importer,
   auto const& array   = level.array;
   auto const& element = *array.children[0];
   auto const path     = column_path{level.path, "[]"};
-  auto const column   = [&](std::int64_t first, std::int64_t size) {
-    return importer.column(
-      {level.types.children[0], element, {element.offset + first, size, 0}, path});
+  auto const column   = [&](column_importer const& by, std::int64_t first, std::int64_t size) {
+    return by.column({level.types.children[0], element, {element.offset + first, size, 0}, path});
   };
   auto result = column_parts{importer.no_buffer(), {}};
   if (level.rows.storage_size() == 0) {
     result.children.push_back(importer.flat_column(cudf::type_id::INT32, 0, importer.no_buffer()));
-    result.children.push_back(column(0, 0));
+    result.children.push_back(column(importer, 0, 0));
     return result;
   }
   importer.need_copy(copy_reason::list_views, level.path);
@@ -96,8 +95,10 @@ column_parts import_list_views(column_importer const& importer,
                                 level.path,
                                 importer.exec());
   importer.note(lists.offsets, copy_reason::list_views);
-  auto elements = column(lists.first, lists.num_elements);
-  if (lists.elements != nullptr) {
+  auto const gathers = lists.elements != nullptr;
+  auto const exec    = gathers ? importer.exec().scratch() : importer.exec();
+  auto elements      = column(importer.with(exec), lists.first, lists.num_elements);
+  if (gathers) {
     elements = gather_rows(elements->view(), lists.elements->view(), path, importer.exec());
     importer.note(elements, copy_reason::list_views);
   }

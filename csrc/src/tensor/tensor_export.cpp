@@ -217,11 +217,7 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
     }
     target += size;
   }
-  if (!host) {
-    tree->ready = detail::pooled_event::acquire();
-    RMM_CUDA_TRY(tree->ready.record(stream));
-    tree->on_thread_stream = stream.get() == cudaStreamPerThread;
-  }
+  if (!host) { tree->record_ready(stream); }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;
   node.length                                  = source.array.length * std::ssize(columns);

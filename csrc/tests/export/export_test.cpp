@@ -62,12 +62,12 @@ std::int64_t expected_offset(cudf::column_view const& slice)
                                                                       {64, 32},
                                                                       {65, 1},
                                                                       {128, 32}};
-  auto const has_offsets = any_level(slice, [](auto const& column) {
+  auto const has_offsets    = any_level(slice, [](auto const& column) {
     return column.type().id() == cudf::type_id::STRING || column.type().id() == cudf::type_id::LIST;
   });
-  auto const has_masks   = slice.type().id() == cudf::type_id::STRUCT
-                             ? any_level(slice, [](auto const& column) { return column.nullable(); })
-                             : slice.nullable() && slice.null_count() > 0;
+  auto const has_masks = slice.type().id() == cudf::type_id::STRUCT
+                           ? any_level(slice, [](auto const& column) { return column.nullable(); })
+                           : slice.nullable() && slice.null_count() > 0;
   return slice.size() > 0 && (has_offsets || has_masks) ? offsets.at(slice.offset()) : 0;
 }
 

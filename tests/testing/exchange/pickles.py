@@ -76,8 +76,8 @@ def _copy(view):
 def referred(array):
     """Address and size of each buffer that rows of pyarrow's refer to, in the order of Arrow IPC.
 
-    None for an address if the bytes are to be made: masks that begin in the midst of a byte, and
-    offsets that do not begin with 0.
+    None for an address if the bytes are to be made: masks that do not begin with a word of 32 rows,
+    and offsets that do not begin with 0.
     """
     dictionaries = []
     found = [place for place in _referred(array, dictionaries) if place[1]]
@@ -139,7 +139,7 @@ def _referred(array, dictionaries):
 
 
 def _bits(buffer, begin, size):
-    return None if begin % 8 else buffer.address + begin // 8, (size + 7) // 8
+    return None if begin % 32 else buffer.address + begin // 8, (size + 7) // 8
 
 
 def _offset_width(type_):

@@ -14,12 +14,12 @@ namespace cudf_arrow_bridge::detail {
 class aligned_bytes {
  public:
   aligned_bytes(void const* bytes, std::int64_t size, std::int64_t alignment, execution const& exec)
-    : copy_{0, exec.stream, exec.mr}, first_{bytes}
+    : copy_{0, exec.stream, exec.scratch().mr}, first_{bytes}
   {
     if (reinterpret_cast<std::uintptr_t>(bytes) % static_cast<std::uintptr_t>(alignment) == 0) {
       return;
     }
-    copy_  = copy_bytes(bytes, size, exec);
+    copy_  = copy_bytes(bytes, size, exec.scratch());
     first_ = copy_.data();
   }
 

@@ -49,8 +49,8 @@ struct joined_masks {
   std::vector<cudf::size_type> indices;  ///< begin and end bit of each range
 };
 
-/// Joins as many of the leading ranges as fit: bit indices must not exceed `cudf::size_type`. Ranges
-/// that follow each other in one mask, such as those of batches, are copied together.
+/// Joins as many of the leading ranges as fit: bit indices must not exceed `cudf::size_type`.
+/// Ranges that follow each other in one mask, such as those of batches, are copied together.
 joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 {
   constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
@@ -100,23 +100,26 @@ cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* d
 template <typename T>
 std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution const& exec)
 {
-  // CUDA stages so small a copy before it returns, so `value` need not outlive it.
-  auto const buffer = rmm::device_buffer{&value, sizeof value, exec.stream, exec.mr};
-  auto const view   = flat_view(cudf::type_to_id<T>(), 1, buffer.data());
-  auto result       = cudf::repeat(
+  auto buffer = rmm::device_buffer{sizeof value, exec.stream, exec.mr};
+  host_upload{host_upload::staged_size(sizeof value), exec.stream}.copy(
+    buffer.data(), &value, sizeof value);
+  auto const view = flat_view(cudf::type_to_id<T>(), 1, buffer.data());
+  auto result     = cudf::repeat(
     cudf::table_view{{view}}, static_cast<cudf::size_type>(count), exec.stream, exec.mr);
   return std::move(result->release().front());
 }
 
-/// Calls `make` for each part of a range and concatenates the results.
+/// Calls `make` for each part of a range, with where to make it, and concatenates the results.
 template <typename Make>
 rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Make make)
 {
   auto const parts = mask_words_of(range);
-  if (parts.size() == 1) { return make(parts.front()); }
+  if (parts.size() == 1) { return make(parts.front(), exec); }
   auto buffers = std::vector<rmm::device_buffer>{};
   auto size    = std::size_t{0};
-  for (auto const& part : parts) { size += buffers.emplace_back(make(part)).size(); }
+  for (auto const& part : parts) {
+    size += buffers.emplace_back(make(part, exec.scratch())).size();
+  }
   auto result = rmm::device_buffer{size, exec.stream, exec.mr};
   auto* next  = static_cast<std::byte*>(result.data());
   for (auto const& part : buffers) {
@@ -131,20 +134,20 @@ rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Mak
 
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  return join_parts(range, exec, [&](mask_words const& mask) {
-    return take_data(cudf::mask_to_bools(mask.words, mask.begin, mask.end(), exec.stream, exec.mr));
+  return join_parts(range, exec, [](mask_words const& mask, execution const& at) {
+    return take_data(cudf::mask_to_bools(mask.words, mask.begin, mask.end(), at.stream, at.mr));
   });
 }
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
-  return join_parts(range, exec, [&](mask_words const& mask) {
+  return join_parts(range, exec, [](mask_words const& mask, execution const& at) {
     if (mask.begin > 0) {
-      return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), exec.stream, exec.mr);
+      return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), at.stream, at.mr);
     }
     // libcudf would read whole blocks of 64 bytes, which the producer may not have allocated.
     return put_into_zeros(
-      mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), exec);
+      mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), at);
   });
 }
 
@@ -164,7 +167,7 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
   result.reserve(ranges.size());
   while (result.size() < ranges.size()) {
     auto const left   = ranges.subspan(result.size());
-    auto const joined = join(left, exec);
+    auto const joined = join(left, exec.scratch());
     if (joined.indices.empty()) {
       result.push_back(device::count_nulls(left.front(), exec));
       continue;
@@ -191,7 +194,7 @@ bool nulls_within(bit_range const& inner, bit_range const& outer, execution cons
                               begins{first.data(), first.size()},
                               left.size,
                               exec.stream,
-                              exec.mr)
+                              exec.scratch().mr)
               .second;
   }
   return both == device::count_nulls(outer, exec);
@@ -217,7 +220,7 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
     return result;
   }();
   // A table of all 65,536 halves, indexed by their bits.
-  auto values = rmm::device_buffer{sizeof every_half, exec.stream, exec.mr};
+  auto values = rmm::device_buffer{sizeof every_half, exec.stream, exec.scratch().mr};
   host_upload{values.size(), exec.stream}.copy(values.data(), every_half.data(), values.size());
   auto const table = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());
   auto gathered    = cudf::gather(cudf::table_view{{table}},
@@ -230,11 +233,12 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 
 rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
 {
-  auto const index = [&](cudf::size_type value) {
-    return cudf::numeric_scalar<cudf::size_type>{value, true, exec.stream, exec.mr};
+  auto const scratch = exec.scratch().mr;
+  auto const index   = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<cudf::size_type>{value, true, exec.stream, scratch};
   };
   auto const map =
-    cudf::sequence(range.size, index(range.begin), index(range.stride), exec.stream, exec.mr);
+    cudf::sequence(range.size, index(range.begin), index(range.stride), exec.stream, scratch);
   auto gathered = cudf::gather(cudf::table_view{{range.values}},
                                map->view(),
                                cudf::out_of_bounds_policy::DONT_CHECK,
@@ -272,14 +276,14 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
   auto const result = cudf::data_type{to};
   if (base == 0) { return take_data(cudf::cast(view, result, exec.stream, exec.mr)); }
   auto const bases = offsets.type == cudf::type_id::INT64
-                       ? constant(base, offsets.count, exec)
-                       : constant(static_cast<std::int32_t>(base), offsets.count, exec);
+                       ? constant(base, offsets.count, exec.scratch())
+                       : constant(static_cast<std::int32_t>(base), offsets.count, exec.scratch());
   return combine(cudf::binary_operator::SUB, view, bases->view(), to, exec);
 }
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
-  auto const steps = constant(step, count, exec);
+  auto const steps = constant(step, count, exec.scratch());
   return take_data(cudf::scan(steps->view(),
                               *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
                               cudf::scan_type::EXCLUSIVE,

@@ -51,7 +51,8 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 value_range range_of(cudf::column_view const& column, execution const& exec)
 {
   auto const range = [&]<typename T>(cudf::data_type type) {
-    auto const [least, greatest] = cudf::minmax(as_type(column, type), exec.stream, exec.mr);
+    auto const [least, greatest] =
+      cudf::minmax(as_type(column, type), exec.stream, exec.scratch().mr);
     if (!least->is_valid(exec.stream)) { return value_range{false, 0, 0}; }
     using scalar = cudf::scalar_type_t<T>;
     return value_range{true,
@@ -68,17 +69,18 @@ value_range range_of(cudf::column_view const& column, execution const& exec)
 
 bool has_whole_days(cudf::column_view const& column, execution const& exec)
 {
+  auto const scratch = exec.scratch().mr;
   auto const days =
-    cudf::cast(column, cudf::data_type{cudf::type_id::TIMESTAMP_DAYS}, exec.stream, exec.mr);
-  auto const rounded = cudf::cast(days->view(), column.type(), exec.stream, exec.mr);
+    cudf::cast(column, cudf::data_type{cudf::type_id::TIMESTAMP_DAYS}, exec.stream, scratch);
+  auto const rounded = cudf::cast(days->view(), column.type(), exec.stream, scratch);
   auto const boolean = cudf::data_type{cudf::type_id::BOOL8};
   auto const equal   = cudf::binary_operation(
-    column, rounded->view(), cudf::binary_operator::EQUAL, boolean, exec.stream, exec.mr);
+    column, rounded->view(), cudf::binary_operator::EQUAL, boolean, exec.stream, scratch);
   auto const all = cudf::reduce(equal->view(),
                                 *cudf::make_all_aggregation<cudf::reduce_aggregation>(),
                                 boolean,
                                 exec.stream,
-                                exec.mr);
+                                scratch);
   // Without a valid row the result is null.
   return !all->is_valid(exec.stream) ||
          static_cast<cudf::numeric_scalar<bool> const&>(*all).value(exec.stream);
@@ -87,7 +89,7 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
 bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
 {
   auto const counts =
-    cudf::lists::count_elements(cudf::lists_column_view{column}, exec.stream, exec.mr);
+    cudf::lists::count_elements(cudf::lists_column_view{column}, exec.stream, exec.scratch().mr);
   auto const range = device::range_of(counts->view(), exec);
   return !range.any || (range.least == size && range.greatest == size);
 }
@@ -96,15 +98,16 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
                              execution const& exec)
 {
+  auto const scratch = exec.scratch();
   auto const filler = cudf::list_scalar{cudf::column{cudf::data_type{cudf::type_id::UINT8},
                                                      size,
-                                                     device::zeros(size, exec),
-                                                     rmm::device_buffer{0, exec.stream, exec.mr},
+                                                     device::zeros(size, scratch),
+                                                     rmm::device_buffer{0, exec.stream, scratch.mr},
                                                      0},
                                         true,
                                         exec.stream,
-                                        exec.mr};
-  auto const valid  = cudf::is_valid(column, exec.stream, exec.mr);
+                                        scratch.mr};
+  auto const valid  = cudf::is_valid(column, exec.stream, scratch.mr);
   auto padded       = cudf::copy_if_else(column, filler, valid->view(), exec.stream, exec.mr);
   auto contents     = padded->release();
   auto& elements    = contents.children[cudf::lists_column_view::child_column_index];
@@ -113,22 +116,23 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
 
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
 {
-  auto const int32  = cudf::data_type{cudf::type_id::INT32};
-  auto const number = [&](cudf::size_type value) {
-    return cudf::numeric_scalar<std::int32_t>{value, true, exec.stream, exec.mr};
+  auto const scratch = exec.scratch().mr;
+  auto const int32   = cudf::data_type{cudf::type_id::INT32};
+  auto const number  = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<std::int32_t>{value, true, exec.stream, scratch};
   };
   // Lists that begin at 4 and 9, of 3 elements: 4 4 4 9 9 9 and 0 1 2 0 1 2 make 4 5 6 9 10 11.
   auto const begins   = cudf::column_view{int32, lists.count, lists.begins, nullptr, 0};
-  auto const repeated = cudf::repeat(cudf::table_view{{begins}}, lists.size, exec.stream, exec.mr);
-  auto const counted  = cudf::sequence(lists.size, number(0), exec.stream, exec.mr);
+  auto const repeated = cudf::repeat(cudf::table_view{{begins}}, lists.size, exec.stream, scratch);
+  auto const counted  = cudf::sequence(lists.size, number(0), exec.stream, scratch);
   auto const tiled =
-    cudf::tile(cudf::table_view{{counted->view()}}, lists.count, exec.stream, exec.mr);
+    cudf::tile(cudf::table_view{{counted->view()}}, lists.count, exec.stream, scratch);
   auto const rows = cudf::binary_operation(repeated->view().column(0),
                                            tiled->view().column(0),
                                            cudf::binary_operator::ADD,
                                            int32,
                                            exec.stream,
-                                           exec.mr);
+                                           scratch);
   auto taken =
     cudf::clamp(rows->view(), number(lists.first), number(lists.last), exec.stream, exec.mr);
   return std::move(*taken->release().data);

@@ -54,16 +54,17 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 execution const& exec)
 {
   // The new index of each key, null if the key is null.
-  auto const int32 = cudf::data_type{cudf::type_id::INT32};
-  auto const valid = cudf::is_valid(keys, exec.stream, exec.mr);
-  auto const ones  = cudf::cast(valid->view(), int32, exec.stream, exec.mr);
-  auto new_index   = cudf::scan(ones->view(),
-                                *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
-                                cudf::scan_type::EXCLUSIVE,
-                                cudf::null_policy::EXCLUDE,
-                                exec.stream,
-                                exec.mr);
-  new_index->set_null_mask(cudf::copy_bitmask(keys, exec.stream, exec.mr), keys.null_count());
+  auto const scratch = exec.scratch().mr;
+  auto const int32   = cudf::data_type{cudf::type_id::INT32};
+  auto const valid   = cudf::is_valid(keys, exec.stream, scratch);
+  auto const ones    = cudf::cast(valid->view(), int32, exec.stream, scratch);
+  auto new_index     = cudf::scan(ones->view(),
+                                  *cudf::make_sum_aggregation<cudf::scan_aggregation>(),
+                                  cudf::scan_type::EXCLUSIVE,
+                                  cudf::null_policy::EXCLUDE,
+                                  exec.stream,
+                                  scratch);
+  new_index->set_null_mask(cudf::copy_bitmask(keys, exec.stream, scratch), keys.null_count());
 
   // Indices of null rows may be anything, so out-of-bounds ones must be checked for.
   auto gathered     = cudf::gather(cudf::table_view{{new_index->view()}},
@@ -71,7 +72,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                    cudf::out_of_bounds_policy::NULLIFY,
                                    cudf::negative_index_policy::NOT_ALLOWED,
                                    exec.stream,
-                                   exec.mr)
+                                   scratch)
                         ->release();
   auto& new_indices = *gathered.front();
   auto const rows   = cudf::column_view{indices.type(),
@@ -82,7 +83,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                         indices.offset()};
   auto [bits, nulls] =
     cudf::bitmask_and(cudf::table_view{{new_indices.view(), rows}}, exec.stream, exec.mr);
-  new_indices.set_null_mask(rmm::device_buffer{0, exec.stream, exec.mr}, 0);
+  new_indices.set_null_mask(rmm::device_buffer{0, exec.stream, scratch}, 0);
   return {
     cudf::cast(new_indices.view(), indices.type(), exec.stream, exec.mr),
     std::move(

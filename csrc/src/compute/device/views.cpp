@@ -67,14 +67,14 @@ class aligned_values {
 void keep_schema(ArrowSchema* /*self*/) {}
 void keep_array(ArrowArray* /*self*/) {}
 
-/// Casts list offsets or sizes of 32 or 64 bits to INT32.
+/// Casts list offsets or sizes of 32 or 64 bits to INT32, in temporary memory.
 std::unique_ptr<cudf::column> narrow(cudf::column_view const& values, execution const& exec)
-{ return cudf::cast(values, cudf::data_type{type_id::INT32}, exec.stream, exec.mr); }
+{ return cudf::cast(values, cudf::data_type{type_id::INT32}, exec.stream, exec.scratch().mr); }
 
 std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, execution const& exec)
 {
   auto const make = [&]<typename T>(T number) -> std::unique_ptr<cudf::scalar> {
-    return std::make_unique<cudf::numeric_scalar<T>>(number, true, exec.stream, exec.mr);
+    return std::make_unique<cudf::numeric_scalar<T>>(number, true, exec.stream, exec.scratch().mr);
   };
   switch (type) {
     case type_id::INT16: return make(static_cast<std::int16_t>(value));
@@ -132,7 +132,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   auto counts        = narrow(sizes.view(rows.mask), exec);
   if (rows.mask.null_count > 0) {
     counts = cudf::replace_nulls(
-      counts->view(), *scalar_of(type_id::INT32, 0, exec), exec.stream, exec.mr);
+      counts->view(), *scalar_of(type_id::INT32, 0, exec), exec.stream, exec.scratch().mr);
   }
   auto const starts = narrow(offsets.view(), exec);
   auto lists        = cudf::lists::sequences(starts->view(), counts->view(), exec.stream, exec.mr)
@@ -160,7 +160,7 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   }
   auto const ends      = aligned_values{type, rows.ends, 0, runs, exec};
   auto const first     = scalar_of(type, rows.begin, exec);
-  auto const positions = cudf::sequence(rows.size, *first, exec.stream, exec.mr);
+  auto const positions = cudf::sequence(rows.size, *first, exec.stream, exec.scratch().mr);
   // A row belongs to the first run whose end is greater than its position.
   return cudf::upper_bound(cudf::table_view{{ends.view()}},
                            cudf::table_view{{positions->view()}},

@@ -4,11 +4,15 @@
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <rmm/cuda_device.hpp>
+#include <rmm/device_buffer.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 
+#include <cuda/stream>
 #include <cuda_runtime_api.h>
 
 #include <optional>
+#include <stdexcept>
+#include <string>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -42,6 +46,19 @@ std::optional<allocation_range> find_allocation(std::uintptr_t address)
   return allocation_range{base, base + size};
 }
 
+/// Tries a resource, as none tells its device.
+void check_device(rmm::cuda_device_id device, rmm::device_async_resource_ref mr)
+{
+  auto const guard  = rmm::cuda_set_device_raii{device};
+  auto const tried  = rmm::device_buffer{1, cuda::stream_ref{cudaStream_t{}}, mr};
+  auto const wanted = memory_location{ARROW_DEVICE_CUDA, device.value()};
+  auto const given  = locate(tried.data());
+  if (given.device_type == ARROW_DEVICE_CUDA && given != wanted) {
+    throw std::invalid_argument{"a memory resource that gives out " + to_string(given) +
+                                " found, " + to_string(wanted) + " expected, as the columns are"};
+  }
+}
+
 }  // namespace
 
 allocation_range allocation_around(void const* pointer)
@@ -65,11 +82,11 @@ rmm::device_async_resource_ref resource_on_device(memory_location const& locatio
 {
   if (location.device_type == ARROW_DEVICE_CPU) { return mr; }
   auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
-  if (device == rmm::get_current_cuda_device() ||
-      mr != rmm::mr::get_current_device_resource_ref()) {
-    return mr;
-  }
-  return rmm::mr::get_per_device_resource_ref(device);
+  if (device == rmm::get_current_cuda_device()) { return mr; }
+  auto const usual = rmm::mr::get_per_device_resource_ref(device);
+  if (mr == rmm::mr::get_current_device_resource_ref()) { return usual; }
+  if (mr != usual) { check_device(device, mr); }
+  return mr;
 }
 
 }  // namespace cudf_arrow_bridge::detail

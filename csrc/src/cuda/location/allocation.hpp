@@ -38,6 +38,8 @@ rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref m
  *
  * Callers without a choice of their own pass the current device's resource, so that of the memory's
  * device takes its place.
+ *
+ * @throws std::invalid_argument if `mr` gives out memory of another device
  */
 rmm::device_async_resource_ref resource_on_device(memory_location const& location,
                                                   rmm::device_async_resource_ref mr);

@@ -268,6 +268,8 @@ class bridge_test : public sim::world_test {
   void SetUp() override
   {
     world_test::SetUp();
+    rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
+    rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
     // The first import pins memory and may wait for that, which tests must not count.
     auto const pinned = detail::pinned_memory{1};
     EXPECT_NE(pinned.data(), nullptr);
@@ -277,6 +279,8 @@ class bridge_test : public sim::world_test {
   {
     settle();
     EXPECT_EQ(detail::events_on_loan(), 0U);
+    rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
+    rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
     world_test::TearDown();
   }
 

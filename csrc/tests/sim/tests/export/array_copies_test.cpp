@@ -144,7 +144,6 @@ TEST_F(array_copies, wait_once_for_all_strings)
 
 TEST_F(array_copies, are_on_the_memorys_device_and_by_its_resource)
 {
-  rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
   auto managed = sim::pool_resource{memory_kind::managed, 1};
   for (auto const& [far, type] :
        {std::pair{&far_pool_, ARROW_DEVICE_CUDA}, std::pair{&managed, ARROW_DEVICE_CUDA_MANAGED}}) {
@@ -168,9 +167,6 @@ TEST_F(array_copies, are_on_the_memorys_device_and_by_its_resource)
       EXPECT_EQ(read_behind_event(copy, text), from(values, 3));
     }
   }
-  settle();
-  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
-  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
 }
 
 TEST_F(array_copies, of_all_kinds_are_what_the_resource_gives_out)

@@ -60,6 +60,38 @@ TEST_F(export_order, readers_without_events_wait)
   }
 }
 
+TEST_F(export_order, sizes_of_strings_are_read_on_the_exports_stream)
+{
+  auto const type   = flat("string");
+  auto const stream = lasting_stream{};
+  auto const array  = to_arrow(column(type, {{"a"}, {"bc"}, {"def"}}, stream.get()), stream.get());
+  auto const other  = lasting_stream{};
+  auto const slow   = sim::slow_stream{other.get()};
+  sim::enqueue(other.get(), [] {});
+  EXPECT_EQ(array.buffers()[2].size, 6);
+}
+
+TEST_F(export_order, sizes_of_strings_are_read_on_default_streams_of_the_memorys_device)
+{
+  auto const type = flat("string");
+  for (auto const stream : {cudaStream_t{}, cudaStreamPerThread}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto array = device_array{};
+      {
+        auto const guard = on_device{rmm::cuda_device_id{1}};
+        auto const owner = std::shared_ptr{
+          upload_column(make_column(type, {{"a"}, {"bc"}, {"def"}}), stream, far_pool_)};
+        array = to_arrow_device(owner->view(), owner, {}, stream, far_pool_);
+      }
+      auto const before = sim::host_syncs_here();
+      EXPECT_EQ(array.buffers()[2].size, 6);
+      EXPECT_EQ(sim::host_syncs_here() - before, 2U);
+      EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+    }
+  }
+}
+
 TEST_F(export_order, event_follows_the_producers_kernels)
 {
   auto const stream = lasting_stream{};
@@ -178,21 +210,62 @@ TEST_F(export_order, pageable_memory_out_of_reach_is_not_waited_for)
 
 TEST_F(export_order, converted_buffers_are_of_the_memorys_device)
 {
-  rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
-  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
+  auto const stream = stream_on(1);
+  auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+  auto const owner  = std::shared_ptr<cudf::column>{upload_column(
+    make_column(flat("bool8"), samples(flat("bool8"), 9, 0)), stream->get(), far_pool_)};
+  guard.reset();
+  auto const mr    = rmm::mr::get_current_device_resource_ref();
+  auto const array = to_arrow_device(owner->view(), owner, {}, stream->get(), mr).to_arrow();
+  EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
+}
+
+/// A pool that knows how often it was asked for memory.
+struct counting_pool {
+  void* allocate(cuda::stream_ref on, std::size_t bytes, std::size_t alignment = 256)
   {
-    auto const stream = stream_on(1);
-    auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
-    auto const owner  = std::shared_ptr<cudf::column>{upload_column(
-      make_column(flat("bool8"), samples(flat("bool8"), 9, 0)), stream->get(), far_pool_)};
-    guard.reset();
-    auto const mr    = rmm::mr::get_current_device_resource_ref();
-    auto const array = to_arrow_device(owner->view(), owner, {}, stream->get(), mr).to_arrow();
-    EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
+    ++*count;
+    return pool.allocate(on, bytes, alignment);
   }
-  settle();
-  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
-  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
+  void deallocate(cuda::stream_ref on, void* memory, std::size_t bytes, std::size_t = 256) noexcept
+  { pool.deallocate(on, memory, bytes); }
+  void* allocate_sync(std::size_t bytes, std::size_t = 256) { return pool.allocate_sync(bytes); }
+  void deallocate_sync(void* memory, std::size_t bytes, std::size_t = 256) noexcept
+  { pool.deallocate_sync(memory, bytes); }
+  bool operator==(counting_pool const& other) const noexcept { return count == other.count; }
+  friend void get_property(counting_pool const&, cuda::mr::device_accessible) noexcept {}
+
+  sim::pool_resource pool{};
+  std::shared_ptr<int> count{std::make_shared<int>(0)};
+};
+
+TEST_F(export_order, resources_of_another_device_are_refused)
+{
+  auto const stream = stream_on(1);
+  auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+  auto const owner  = std::shared_ptr<cudf::column>{upload_column(
+    make_column(flat("bool8"), samples(flat("bool8"), 9, 0)), stream->get(), far_pool_)};
+  guard.reset();
+  auto near = counting_pool{};
+  try {
+    (void)to_arrow_device(owner->view(), owner, {}, stream->get(), near);
+    FAIL() << "nothing was thrown";
+  } catch (std::invalid_argument const& error) {
+    auto const text = std::string{error.what()};
+    EXPECT_NE(text.find("memory of CUDA device 0 found"), std::string::npos) << text;
+    EXPECT_NE(text.find("memory of CUDA device 1 expected"), std::string::npos) << text;
+  }
+  EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+}
+
+TEST_F(export_order, temporary_memory_comes_from_the_current_resource)
+{
+  auto const stream = lasting_stream{};
+  auto counting     = counting_pool{};
+  auto const source =
+    std::shared_ptr{column(flat("bool8"), samples(flat("bool8"), 40, 30), stream.get())};
+  auto const array = to_arrow_device(source->view(), source, {}, stream.get(), counting);
+  EXPECT_EQ(*counting.count, 1) << "the bits";
 }
 
 TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)

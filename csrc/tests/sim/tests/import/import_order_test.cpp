@@ -132,9 +132,11 @@ TEST_F(import_order, copies_of_another_device_wait_for_the_producer)
   auto const values = integers_t{3, 1, 4, 1, 5};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
-    auto const far    = stream_on(1);
-    auto const here   = lasting_stream{};
-    auto source       = producer{far->get(), values, memory_kind::device, 1};
+    auto const far   = stream_on(1);
+    auto const here  = lasting_stream{};
+    auto source      = producer{far->get(), values, memory_kind::device, 1};
+    auto released_on = -1;
+    source.when_released([&] { EXPECT_EQ(cudaGetDevice(&released_on), cudaSuccess); });
     auto const before = sim::host_syncs_here();
     auto imported     = import(source, here.get(), {.copy = copy_policy::always});
     EXPECT_EQ(sim::host_syncs_here(), before);
@@ -142,6 +144,7 @@ TEST_F(import_order, copies_of_another_device_wait_for_the_producer)
     expect_values(std::move(imported), values, here.get());
     settle();
     EXPECT_EQ(source.released(), 1);
+    EXPECT_EQ(released_on, 1);
   }
 }
 

@@ -245,6 +245,27 @@ TEST_F(upload, to_host_waits_for_the_producer)
   }
 }
 
+TEST_F(upload, to_host_waits_on_default_streams_of_the_memorys_device)
+{
+  auto const values = integer_rows({3, 1, 4});
+  for (auto const stream : {cudaStream_t{}, cudaStreamPerThread}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto device = device_array{};
+      {
+        auto const guard = on_device{rmm::cuda_device_id{1}};
+        auto const owner =
+          std::shared_ptr{upload_column(make_column(flat("int32"), values), stream, far_pool_)};
+        device = to_arrow_device(owner->view(), owner, {}, stream, far_pool_);
+      }
+      auto const host = device.to_host(stream).to_arrow();
+      EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+      auto const* found = static_cast<std::int32_t const*>(host->array.buffers[1]);
+      EXPECT_EQ(integer_rows({found[0], found[1], found[2]}), values);
+    }
+  }
+}
+
 TEST_F(upload, copies_know_their_null_counts)
 {
   auto const type   = struct_of({flat("int32"), flat("int8")});

@@ -186,7 +186,6 @@ TEST_F(ipc_decoder, finds_all_that_comes_late)
 
 TEST_F(ipc_decoder, works_on_the_memorys_device)
 {
-  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const made  = stream_on(1);
@@ -201,13 +200,10 @@ TEST_F(ipc_decoder, works_on_the_memorys_device)
     synchronize(used->get());
     ASSERT_EQ(*seen, source_.table_rows());
   }
-  settle();
-  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
 }
 
 TEST_F(ipc_decoder, makes_offsets_that_are_left_out)
 {
-  rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
   {
     auto const stream      = stream_on(1);
     auto const none        = produced_batch{flat("string"), {}};
@@ -221,8 +217,6 @@ TEST_F(ipc_decoder, makes_offsets_that_are_left_out)
     synchronize(stream->get());
     EXPECT_EQ(*offsets, 0);
   }
-  settle();
-  rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
 }
 
 TEST_F(ipc_decoder, that_fails_leaves_nothing_behind)

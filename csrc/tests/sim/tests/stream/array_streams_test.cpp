@@ -65,6 +65,27 @@ TEST_F(array_streams, every_batch_is_ordered)
   }
 }
 
+TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
+{
+  auto const stream = lasting_stream{};
+  for (auto const& type :
+       {flat("int32"), flat("string"), struct_of({flat("int32"), flat("int8")})}) {
+    auto const values = samples(type, 10, 40);
+    auto const before = sim::host_syncs_here();
+    auto batches      = split(column(type, values, stream.get()), stream.get()).to_arrow();
+    auto reader       = array_stream_reader{batches.get()};
+    for (auto begin = 0; begin < std::ssize(values); begin += batch_rows) {
+      auto const array = reader.next();
+      auto nulls       = 0;
+      for (auto row = begin; row < begin + array->array.length; ++row) {
+        nulls += values[static_cast<std::size_t>(row)].is_null() ? 1 : 0;
+      }
+      EXPECT_EQ(array->array.null_count, nulls);
+    }
+    EXPECT_EQ(sim::host_syncs_here() - before, 1U);
+  }
+}
+
 TEST_F(array_streams, batches_of_a_threads_default_stream_may_be_pulled_by_another_thread)
 {
   for (auto const& type : {flat("int32"), flat("bool8")}) {
