@@ -9,6 +9,7 @@ from cudf_arrow_bridge import _load
 _load.load_libraries()
 
 from cudf_arrow_bridge import _build_info  # noqa: E402
+from cudf_arrow_bridge._core.interpreter import drain_releases  # noqa: E402
 from cudf_arrow_bridge.accessors import register_when_imported  # noqa: E402
 from cudf_arrow_bridge.arrow.buffers import BufferInfo  # noqa: E402
 from cudf_arrow_bridge.arrow.device_array import DeviceArray  # noqa: E402
@@ -51,6 +52,7 @@ __all__ = [
     "Fences",
     "__version__",
     "dask",
+    "drain_releases",
     "from_arrow_device",
     "from_arrow_device_async",
     "from_arrow_device_stream",

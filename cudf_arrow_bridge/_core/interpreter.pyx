@@ -57,6 +57,35 @@ cdef void drop_share(shared_ptr[const void]& owner) noexcept:
         interpreter_gate.leave()
 
 
+def drain_releases(nbytes=None) -> bool:
+    """Wait until the producers of all imports that were let go of so far are released.
+
+    On a GPU, a producer is released once the work that reads its memory is done, so that memory may
+    be in use though no object refers to it any more. Waits 30 seconds at most, without the GIL.
+
+    Parameters
+    ----------
+    nbytes
+        Not used. With it this is a callback for `rmm.mr.FailureCallbackResourceAdaptor`, by which an
+        allocation that fails is tried again.
+
+    Returns
+    -------
+    bool
+        Whether a producer was released since the last call. False without a GPU, where producers
+        are released at once.
+
+    Examples
+    --------
+    >>> cab.drain_releases()
+    False
+    """
+    cdef bint released
+    with nogil:
+        released = core.drain_releases()
+    return released
+
+
 def _shut_down():
     with nogil:
         # Now, while sources, consumers and producers written in Python can still take the GIL.

@@ -260,7 +260,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
 
 
 cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" nogil:
-    void drain_releases() noexcept
+    bool drain_releases() noexcept
 
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
@@ -418,6 +418,7 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         const tensor_view& view() noexcept
         bool is_copy() noexcept
         void make_wait(stream_ref) except +libcudf_exception_handler
+        void release_after(stream_ref, stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
         DLManagedTensorVersioned* to_dlpack_versioned(int32_t) except +libcudf_exception_handler
         DLManagedTensor* to_dlpack(int32_t) except +libcudf_exception_handler
@@ -509,6 +510,7 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
     cdef cppclass ipc_memory:
         memory_location location
         shared_ptr[const void] owner
+        bool owner_frees_on_stream
 
     cdef cppclass body_decoder:
         body_decoder(const ArrowSchema&) except +libcudf_exception_handler

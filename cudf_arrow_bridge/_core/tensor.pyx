@@ -99,6 +99,18 @@ cdef class Tensor:
         with nogil:
             self.tensor.make_wait(c_stream)
 
+    def release_after(self, freed, uintptr_t reader) -> None:
+        """Free the memory behind the work that a stream has by then.
+
+        Parameters
+        ----------
+        freed
+            The `Stream` of the export.
+        reader
+            The handle of the consumer's stream, which lives as long as the memory.
+        """
+        self.tensor.release_after(stream_of(freed), stream_ref(<cudaStream_t>reader))
+
     def wait(self) -> None:
         """Wait for the data."""
         with nogil:

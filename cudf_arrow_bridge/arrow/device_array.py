@@ -43,7 +43,8 @@ class DeviceArray(TableFace, TensorProtocols):
 
     It shares ownership of the source's buffers: the source may be dropped first. It can be exported
     any number of times; what each consumer gets is released on its own. As a context manager, it is
-    released at the end.
+    released at the end. A release is not ordered behind the stream of its consumer, who has to be
+    done with the memory, except of imports by this package and of `borrow`.
 
     A table has what record batches of pyarrow have: it is also a stream of one batch, and
     ``array["name"]`` is a column of it, itself an array.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..cuda.residency import DeviceType
-from ..cuda.streams import stream_handle
+from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -54,8 +54,9 @@ class TensorProtocols:
         """Export as a DLPack capsule.
 
         The consumer's stream waits for the data. The tensor keeps the memory alive, also after
-        `release`, until its consumer deletes it. It is read-only, as Arrow's arrays are, unless it
-        is a copy.
+        `release`, until its consumer deletes it. What the consumer reads on a default stream is
+        read before the memory is freed; work on any other stream has to be done by then. It is
+        read-only, as Arrow's arrays are, unless it is a copy.
 
         Parameters
         ----------
@@ -116,6 +117,9 @@ class TensorProtocols:
         handle = _consumer_handle(stream)
         if handle != _NO_STREAM:
             tensor.make_wait(handle)
+        if handle in (LEGACY_HANDLE, PER_THREAD_HANDLE):
+            # Any other stream may be destroyed before the tensor.
+            tensor.release_after(self._array.stream, handle)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .._core.export import ExportArguments
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder, BodyMemory
+from .._core.ipc.body_transfer import DeviceMemory
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import check_option
 from ..export.exporter import ArrayExporter
@@ -160,6 +161,16 @@ class MessageDecoder:
             header.variadic_counts,
             BodyMemory(buffers, is_packed, self._adopt),
             is_decompressed,
+            self._frees(buffers),
+        )
+
+    def _frees(self, buffers: list[Any]) -> bool:
+        """Say whether all memory is freed in the order of the stream, as bodies read to a device."""
+        stream = self._options.stream
+        return not stream.is_freed_by_thread and all(
+            isinstance(buffer, DeviceMemory) and buffer.stream is stream
+            for buffer in buffers
+            if buffer is not None
         )
 
 

@@ -92,6 +92,19 @@ def test_a_release_waits_for_the_reader(late):
     assert as_cupy(source.data())[0] == -1  # the memory was indeed overwritten, but later
 
 
+def test_copies_are_freed_while_the_reader_is_late(late, counted):
+    source, stream, found = values_of(late), side_stream(), blank()
+    held = counted.allocation_counts.current_bytes
+    column = column_from(bridge.to_arrow_device(source), stream=stream, copy=True)
+    late.copy(as_cupy(Address(column.data().ptr)), found, stream)
+    del column
+    in_use = counted.allocation_counts.current_bytes
+    assert not stream.done
+    assert in_use == held
+    stream.synchronize()
+    assert found.get().tolist() == list(range(ROWS))
+
+
 def test_the_last_of_many_buffers_releases():
     producer = Producer(bridge.to_arrow_device(on_device(ARRAYS["struct"])))
     column = column_from(producer)
@@ -159,5 +172,5 @@ def test_thousands_of_trips_leave_nothing_behind(name, counted):
     running = threads()
     trip(2000)
     assert wait_until(lambda: in_use() == held)
-    # Ours are 8 at most, and other libraries start a few of their own: not one for each trip.
+    # There is one of ours for each stream, and other libraries start a few: not one for each trip.
     assert threads() < running + 100

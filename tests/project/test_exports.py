@@ -56,12 +56,13 @@ def move(index, by):
     return edit
 
 
-def replace(index, values):
-    """Replace a buffer of 32-bit integers."""
+def replace(index, values, kind="int32", offset=0):
+    """Replace a buffer by values, an offset of bytes behind the begin of other memory."""
 
     def edit(struct):
-        memory = np.array(values, "int32")
-        struct.array.buffers[index] = memory.ctypes.data
+        data = np.array(values, kind).tobytes()
+        memory = np.frombuffer(bytes(offset) + data, "uint8")
+        struct.array.buffers[index] = memory.ctypes.data + offset
         return memory
 
     return edit
@@ -70,7 +71,7 @@ def replace(index, values):
 PLANTED = {
     "host_memory_is_plain": [(NUMBERS, lambda struct: setattr(struct, "device_id", 0))],
     "batch_is_plain": [(BATCH, change(offset=1)), (BATCH, change(null_count=-1))],
-    "mask_is_on_word": [(NUMBERS, move(0, 1))],
+    "mask_is_on_word": [(NUMBERS, replace(0, [0b101], "uint8", offset=1))],
     "data_is_aligned": [(NUMBERS, move(1, 2)), (TEXTS, move(1, 2)), (WORDS, move(1, 1))],
     "null_count_is_exact": [
         (NUMBERS, change(null_count=-1)),

@@ -108,13 +108,18 @@ def to_plc(array):
 
 def unslice(child, offset):
     """Undo the parent's offset, which pyarrow gives a struct's children and libcudf does not."""
+    begin, end = child.offset() - offset, child.offset() + child.size()
+    null_count = child.size() + offset if child.type().id() == T.EMPTY else 0
+    if child.null_mask() is not None:
+        mask = np.frombuffer(foreign(child.null_mask()), "uint8")
+        null_count = int((np.unpackbits(mask, bitorder="little")[begin:end] == 0).sum())
     return plc.Column(
         child.type(),
         child.size() + offset,
         child.data(),
         child.null_mask(),
-        child.null_count(),
-        child.offset() - offset,
+        null_count,
+        begin,
         child.children(),
     )
 

@@ -112,6 +112,7 @@ enum class body_checks : std::int8_t {
 struct ipc_memory {
   memory_location location;
   std::shared_ptr<void const> owner;
+  bool owner_frees_on_stream{false};  ///< as in `export_options`
 };
 
 /**

@@ -74,6 +74,19 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
   void make_wait(cuda::stream_ref stream) const;
 
   /**
+   * @brief Makes the stream that the memory is freed on wait for a consumer at the end.
+   *
+   * When the memory of this handle, and of what was made of it, goes, `freed` is made to wait for
+   * the work that `reader` has by then.
+   *
+   * @throws rmm::cuda_error if CUDA cannot create an event
+   *
+   * @param freed Stream of the export
+   * @param reader Stream of the consumer. Both must outlive the memory, as default streams do.
+   */
+  void release_after(cuda::stream_ref freed, cuda::stream_ref reader);
+
+  /**
    * @brief Blocks until the data is ready.
    *
    * @throws rmm::cuda_error if the work that produces the data has failed

@@ -84,6 +84,16 @@ void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
   }
 }
 
+/// nanoarrow's release callback, which is a function of its own in each library.
+auto release_of_nanoarrow()
+{
+  auto array = ArrowArray{};
+  check(ArrowArrayInitFromType(&array, NANOARROW_TYPE_NA));
+  auto* const result = array.release;
+  ArrowArrayRelease(&array);
+  return result;
+}
+
 /// Bytes that nanoarrow allocates for an array among others, with those that precede each piece.
 constexpr auto bytes_of_array = std::size_t{450};
 
@@ -94,6 +104,13 @@ void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node
   auto const num_arrays = tree->nodes[node].num_children + 1;
   auto const together   = joint_struct_memory{num_arrays * bytes_of_array, tree};
   make_array(*tree, node, root);
+}
+
+array_tree const* tree_of(ArrowArray const& array) noexcept
+{
+  static auto* const release = release_of_nanoarrow();
+  if (array.release != release) { return nullptr; }
+  return static_cast<array_tree const*>(owner_of_struct(array.private_data));
 }
 
 }  // namespace cudf_arrow_bridge::detail

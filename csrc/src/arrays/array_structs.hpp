@@ -24,4 +24,8 @@ namespace cudf_arrow_bridge::detail {
  */
 void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node, ArrowArray& root);
 
+/// @return The tree of an array that `build_array` has built, which the array keeps alive; null for
+/// any other array
+[[nodiscard]] array_tree const* tree_of(ArrowArray const& array) noexcept;
+
 }  // namespace cudf_arrow_bridge::detail

@@ -80,6 +80,8 @@ struct array_tree {
   pooled_event ready;                       ///< `sync_event` of the structs; none for CPU memory
   unsigned long long ready_stream{0};       ///< id of the stream that `ready` was recorded on
   cuda::stream_ref stream{cudaStream_t{}};  ///< that stream, on which the buffers are freed too
+  /// Whether what `owner` keeps is freed in the order of `stream`, too.
+  bool is_freed_in_order{false};
 
   array_tree()                             = default;
   array_tree(array_tree const&)            = delete;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "arrays/array_tree.hpp"
 #include "cuda/ordering/process.hpp"
 #include "cuda/ordering/thread_stamp.hpp"
 #include "cuda/release/deferred_release.hpp"
@@ -20,8 +21,10 @@ namespace cudf_arrow_bridge::detail {
  *
  * Kernels queued on the stream on which a buffer is freed may still read it. So dropping a share
  * records an event on that stream, and the release queue calls the producer's `release` once all
- * events have completed. Host memory has no events and is released at once. A forked child process
- * never releases its parent's device memory.
+ * events have completed. An array of this library whose memory is freed in the order of one stream
+ * is released at once instead, after that stream was made to wait for the events. Host memory has
+ * no events and is released at once. A forked child process never releases its parent's device
+ * memory.
  */
 class foreign_array : private deferred_release {
  public:
@@ -47,6 +50,7 @@ class foreign_array : private deferred_release {
 
   unique_device_array array_;
   bool host_;
+  array_tree const* tree_{nullptr};  ///< of an array that is freed in the order of its stream
   process_stamp made_in_;
   thread_stamp made_on_;
   std::atomic<std::int64_t> shares_{1};

@@ -271,6 +271,7 @@ std::shared_ptr<array_tree> copy_beside(std::shared_ptr<array_tree const> const&
     if (buffer.size() > 0) { copy->location = locate(buffer.data()); }
   }
   copy->record_ready(exec.stream);
+  copy->is_freed_in_order = true;
   return copy;
 }
 

@@ -130,6 +130,12 @@ joint_struct_memory::~joint_struct_memory()
   arena_->drop(struct_arena::open - arena_->num_made);
 }
 
+void const* owner_of_struct(void const* memory) noexcept
+{
+  auto const* arena = (static_cast<piece const*>(memory) - 1)->arena;
+  return arena == nullptr ? nullptr : arena->owner.get();
+}
+
 void* allocate_struct(std::int64_t size) noexcept
 {
   auto* arena      = arena_here;

@@ -105,8 +105,10 @@ source_array open_source(parsed_tree const& types,
   auto share      = foreign_share{new foreign_array{array, on_host}, stream};
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
-  auto const tree        = copy_tree(*view_tree(types, root, location), 0, current, stream, mr);
-  auto copy              = array_tree::to_arrow(tree, 0);
+  auto const tree = copy_tree(*view_tree(types, root, location), 0, current, stream, mr);
+  if (!on_host) { tree->record_ready(stream); }
+  tree->is_freed_in_order = true;
+  auto copy               = array_tree::to_arrow(tree, 0);
   auto const copied_root = copy->array;
   return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, exec, false};
 }

@@ -42,9 +42,10 @@ batch_reader::batch_reader(ipc_batch const& batch,
     kept_{std::make_shared<kept_memory>()},
     tree_{std::make_shared<array_tree>()}
 {
-  kept_->buffers  = memory.owner;
-  tree_->location = memory.location;
-  tree_->owner    = kept_;
+  kept_->buffers           = memory.owner;
+  tree_->location          = memory.location;
+  tree_->owner             = kept_;
+  tree_->is_freed_in_order = memory.owner_frees_on_stream;
 }
 
 std::shared_ptr<array_tree> batch_reader::read(parsed_tree const& types,
@@ -276,6 +277,8 @@ void batch_reader::read_dictionary(array_node& node, column_path const& path)
   node.dictionary = tree_->add_nodes(1);
   graft(node.dictionary, *tree, tree->nodes[at]);
   kept_->dictionaries.push_back(values);
+  // Dictionaries may be of other messages, on other streams.
+  tree_->is_freed_in_order = false;
 }
 
 void batch_reader::graft(std::size_t index, array_tree const& source, array_node const& from)

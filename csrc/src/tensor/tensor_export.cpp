@@ -9,6 +9,7 @@
 #include "import/column_importer.hpp"
 #include "tensor/element_type.hpp"
 
+#include <cudf_arrow_bridge/ordering.hpp>
 #include <cudf_arrow_bridge/tensor.hpp>
 
 #include <cudf/utilities/error.hpp>
@@ -267,6 +268,12 @@ void shared_tensor::make_wait(cuda::stream_ref stream) const
 {
   auto const guard = detail::guard_device(view_.location);
   wait_on(stream, *memory_->get());
+}
+
+void shared_tensor::release_after(cuda::stream_ref freed, cuda::stream_ref reader)
+{
+  auto const guard = detail::guard_device(view_.location);
+  memory_          = {cudf_arrow_bridge::release_after(memory_, freed, reader), memory_.get()};
 }
 
 void shared_tensor::wait() const

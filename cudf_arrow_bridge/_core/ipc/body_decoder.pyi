@@ -22,6 +22,7 @@ class BatchParts:
         variadic_counts: tuple[int, ...],
         memory: BodyMemory,
         is_compressed: bool = False,
+        frees_on_stream: bool = False,
     ) -> None: ...
 
 class BodyDecoder:

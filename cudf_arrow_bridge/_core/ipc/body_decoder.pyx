@@ -136,6 +136,8 @@ cdef class BatchParts:
         The buffers.
     is_compressed
         Whether the metadata tells the sizes of other buffers than these, which were decompressed.
+    frees_on_stream
+        Whether the memory is freed in the order of the stream that the batch is made on.
 
     Raises
     ------
@@ -151,6 +153,7 @@ cdef class BatchParts:
         tuple variadic_counts not None,
         BodyMemory memory not None,
         bint is_compressed=False,
+        bint frees_on_stream=False,
     ):
         cdef const char* data = PyBytes_AsString(metadata)
         cdef size_t count = layout.num_nodes
@@ -172,6 +175,7 @@ cdef class BatchParts:
             self.variadic_counts.push_back(number)
         self.memory.location = memory.location
         self.memory.owner = share_object(memory.owners)
+        self.memory.owner_frees_on_stream = frees_on_stream
 
     cdef int add_buffers(
         self, const char* pairs, size_t count, BodyMemory memory, bint is_compressed

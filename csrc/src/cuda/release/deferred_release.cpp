@@ -69,4 +69,20 @@ void deferred_release::release_when_ready() noexcept
   delete this;
 }
 
+void deferred_release::release_in_order(cuda::stream_ref stream, int device) noexcept
+{
+  auto const is_refused = [&](release_point const& point) {
+    return cudaStreamWaitEvent(stream.get(), *point.event.handle()) != cudaSuccess;
+  };
+  {
+    auto const guard = rmm::cuda_set_device_raii{rmm::cuda_device_id{device}};
+    if (std::any_of(points_.begin(), points_.end(), is_refused)) {
+      (void)cudaGetLastError();
+    } else {
+      points_.clear();
+    }
+  }
+  release_when_ready();
+}
+
 }  // namespace cudf_arrow_bridge::detail

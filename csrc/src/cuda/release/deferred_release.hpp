@@ -43,6 +43,10 @@ class deferred_release {
   /// Destroys this object: at once if no work was recorded, else on a thread of the release queue.
   void release_when_ready() noexcept;
 
+  /// Makes `stream`, of the device `device`, wait for the recorded work and destroys this object at
+  /// once. If CUDA refuses that, does what `release_when_ready` does.
+  void release_in_order(cuda::stream_ref stream, int device) noexcept;
+
   /// Records the work enqueued on `stream` so far, as one more point to wait for.
   [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
 

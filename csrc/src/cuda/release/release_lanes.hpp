@@ -3,22 +3,24 @@
 
 #include "cuda/release/deferred_release.hpp"
 
-#include <array>
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
 /**
  * @brief FIFO queues (lanes) of deferred objects, one for each stream that objects wait for next.
  *
- * Allocates nothing: the objects are linked through their own members. Not thread-safe; guarded by
- * the mutex of the release queue.
+ * Only adding a worker allocates: the objects are linked through their own members. Not
+ * thread-safe; guarded by the mutex of the release queue.
  */
 class release_lanes {
  public:
-  /// How many lanes can be worked on at a time.
-  static constexpr std::size_t max_workers = 8;
+  /// Adds a worker, without a lane. Workers are numbered from 0.
+  ///
+  /// @throws std::bad_alloc
+  void add_worker() { busy_streams_.emplace_back(); }
 
   /// Appends an object to the lane of the stream that it waits for next.
   void push(deferred_release* work) noexcept;
@@ -43,7 +45,7 @@ class release_lanes {
   [[nodiscard]] bool is_busy(unsigned long long stream_id) const noexcept;
 
   deferred_release* first_lane_{nullptr};
-  std::array<std::optional<unsigned long long>, max_workers> busy_streams_;  ///< by worker
+  std::vector<std::optional<unsigned long long>> busy_streams_;  ///< by worker
 };
 
 }  // namespace cudf_arrow_bridge::detail

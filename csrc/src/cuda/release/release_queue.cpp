@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <thread>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -50,6 +51,7 @@ void release_queue::start()
 
 void release_queue::add_thread()
 {
+  lanes_.add_worker();
   std::thread{[this, worker = num_threads_] { run(worker); }}.detach();
   ++num_threads_;
   ++num_idle_;
@@ -66,7 +68,7 @@ void release_queue::enqueue(deferred_release* work) noexcept
 {
   lanes_.push(work);
   pushed_.notify_one();
-  if (lanes_.num_waiting() > num_idle_ && num_threads_ < release_lanes::max_workers) {
+  if (lanes_.num_waiting() > num_idle_) {
     try {
       add_thread();
     } catch (std::exception const&) {
@@ -75,9 +77,9 @@ void release_queue::enqueue(deferred_release* work) noexcept
   }
 }
 
-void release_queue::drain() noexcept
+bool release_queue::drain() noexcept
 {
-  if (queue_of_thread == this) { return; }
+  if (queue_of_thread == this) { return false; }
   auto lock    = std::unique_lock{mutex_};
   auto self    = drain_call{num_pushed_, num_pushed_ - num_released_, first_drain_};
   first_drain_ = &self;
@@ -85,6 +87,7 @@ void release_queue::drain() noexcept
   auto** link = &first_drain_;
   while (*link != &self) { link = &(*link)->next; }
   *link = self.next;
+  return std::exchange(num_told_, num_released_) != num_released_;
 }
 
 void release_queue::run(std::size_t worker) noexcept
@@ -134,4 +137,5 @@ void release_queue::note_release(std::uint64_t number) noexcept
 
 }  // namespace cudf_arrow_bridge::detail
 
-void cudf_arrow_bridge::drain_releases() noexcept { detail::release_queue::instance().drain(); }
+bool cudf_arrow_bridge::drain_releases() noexcept
+{ return detail::release_queue::instance().drain(); }

@@ -17,8 +17,8 @@ namespace cudf_arrow_bridge::detail {
  * Each thread blocks in CUDA until the next event of one stream completes, then destroys the object
  * that waited for it. No lock is held then: a producer's `release` may be slow, call CUDA, take the
  * GIL or push and drain here. Objects of one stream are destroyed in the order in which they were
- * pushed. Objects of other streams don't wait for them, as long as there are no more streams with
- * unfinished work than threads. An object with several streams waits for one after the other.
+ * pushed. Objects of other streams don't wait for them: there are as many threads as streams that
+ * had unfinished work at a time. An object with several streams waits for one after the other.
  *
  * There are two queues of this kind. Fences have their own, so that no program waits for the
  * releases of producers when it waits for a fence.
@@ -46,7 +46,9 @@ class release_queue {
   void push(deferred_release* work) noexcept;
 
   /// Waits until all objects pushed before the call are destroyed, at most 30 seconds.
-  void drain() noexcept;
+  ///
+  /// @return Whether an object was destroyed since the last call
+  bool drain() noexcept;
 
  private:
   /// A call of `drain` in progress, on its thread's stack.
@@ -70,6 +72,7 @@ class release_queue {
   std::size_t num_idle_{0};  ///< threads without an object, also those about to wake
   std::uint64_t num_pushed_{0};
   std::uint64_t num_released_{0};
+  std::uint64_t num_told_{0};  ///< `num_released_` at the end of the last `drain`
   drain_call* first_drain_{nullptr};
 };
 

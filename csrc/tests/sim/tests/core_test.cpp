@@ -14,6 +14,7 @@
 #include <cudf/types.hpp>
 
 #include <rmm/device_buffer.hpp>
+#include <rmm/mr/per_device_resource.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -45,9 +46,16 @@ bool comes_true(Condition condition)
 
 class core : public sim::world_test {
  protected:
+  void SetUp() override
+  {
+    world_test::SetUp();
+    rmm::mr::set_current_device_resource(pool_);
+  }
+
   void TearDown() override
   {
     EXPECT_TRUE(comes_true([] { return sim::leftovers().empty(); }));
+    rmm::mr::reset_current_device_resource();
     world_test::TearDown();
   }
 

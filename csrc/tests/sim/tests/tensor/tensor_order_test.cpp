@@ -102,6 +102,29 @@ class tensor_order : public bridge_test {
   }
 };
 
+TEST_F(tensor_order, memory_is_freed_behind_default_streams_of_consumers)
+{
+  auto const values = integers_t{5, 6, 7};
+  for (auto const reader : {cudaStreamLegacy, cudaStreamPerThread}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const made = lasting_stream{};
+      auto* lent      = [&] {
+        auto tensor = export_integers(values, copy_policy::never, made.get());
+        tensor.make_wait(cuda::stream_ref{reader});
+        tensor.release_after(cuda::stream_ref{made.get()}, cuda::stream_ref{reader});
+        return tensor.to_dlpack_versioned(ARROW_DEVICE_CUDA);
+      }();
+      auto const seen = read_tensor_later(lent->dl_tensor.data, values.size(), reader);
+      lent->deleter(lent);
+      auto const next = integer_column(made.get(), {1, 2, 3});
+      settle();
+      synchronize(reader);
+      EXPECT_EQ(*seen, values);
+    }
+  }
+}
+
 TEST_F(tensor_order, consumers_wait_for_exports)
 {
   auto const values = integers_t{5, 6, 7};

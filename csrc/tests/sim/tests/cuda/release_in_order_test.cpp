@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Memory of arrays of this library returns in stream order: neither later, nor while it is read.
+#include "sim/tests/bridge_test.hpp"
+
+#include <cudf_arrow_bridge/ordering.hpp>
+
+#include <rmm/error.hpp>
+#include <rmm/mr/failure_callback_resource_adaptor.hpp>
+
+#include <optional>
+#include <thread>
+
+namespace cudf_arrow_bridge::test {
+namespace {
+
+class release_in_order : public bridge_test {
+ protected:
+  /// Exports a column that frees its memory on `stream`.
+  device_array exported(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
+  {
+    auto const view = owner->view();
+    auto options    = export_options{};
+    options.owner_frees_on_stream = true;
+    return to_arrow_device(view, std::move(owner), options, cuda::stream_ref{stream}, pool_);
+  }
+
+  imported_column import_copy(producer& source, cudaStream_t stream)
+  { return import(source, stream, {.copy = copy_policy::always}); }
+};
+
+TEST_F(release_in_order, owner_is_destroyed_though_the_reader_is_late)
+{
+  auto const values = integers_t{1, 2, 3, 4};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const made   = lasting_stream{};
+    auto const reader = lasting_stream{};
+    auto owner        = std::shared_ptr<cudf::column>{integer_column(made.get(), values)};
+    auto const watch  = std::weak_ptr<cudf::column>{owner};
+    auto array        = exported(std::move(owner), made.get()).to_arrow();
+    auto imported     = import(array.get(), *integer_schema().get(), reader.get());
+    auto slow         = std::optional<sim::slow_stream>{reader.get()};
+    auto const seen   = read_later(imported.view(), flat("int32"), reader.get());
+    auto const before = sim::host_syncs_here();
+    imported.storage.reset();
+    EXPECT_TRUE(watch.expired());
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    slow.reset();
+    settle();
+    EXPECT_EQ(*seen, integer_rows(values));
+  }
+}
+
+TEST_F(release_in_order, memory_of_a_copy_serves_the_next_one_at_once)
+{
+  auto const stream = lasting_stream{};
+  auto const slow   = sim::slow_stream{stream.get()};
+  auto last         = std::optional<void const*>{};
+  for (auto i = 0; i < 10; ++i) {
+    auto source   = producer{stream.get(), {i, i + 1, i + 2, i + 3}};
+    auto imported = import_copy(source, stream.get());
+    auto const* const memory = imported.view().head<void>();
+    EXPECT_EQ(last.value_or(memory), memory);
+    last = memory;
+  }
+}
+
+TEST_F(release_in_order, copies_are_read_before_their_memory_is_used_again)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto const reader = lasting_stream{};
+    auto seen         = std::vector<late_rows>{};
+    for (auto i = 0; i < 3; ++i) {
+      auto source   = producer{stream.get(), {i, i + 1, i + 2}};
+      auto imported = import_copy(source, stream.get());
+      order_after(cuda::stream_ref{reader.get()}, cuda::stream_ref{stream.get()});
+      seen.push_back(read_later(imported.view(), flat("int32"), reader.get()));
+      auto data = std::move(imported.storage->release().data);
+      data->set_stream(cuda::stream_ref{reader.get()});
+    }
+    settle();
+    for (auto i = 0; i < 3; ++i) { EXPECT_EQ(*seen[i], integer_rows({i, i + 1, i + 2})); }
+  }
+}
+
+TEST_F(release_in_order, refused_wait_keeps_the_owner_until_the_reader_is_done)
+{
+  auto const made   = lasting_stream{};
+  auto const reader = lasting_stream{};
+  auto owner        = std::shared_ptr<cudf::column>{integer_column(made.get(), {1, 2})};
+  auto const watch  = std::weak_ptr<cudf::column>{owner};
+  auto array        = exported(std::move(owner), made.get()).to_arrow();
+  auto imported     = import(array.get(), *integer_schema().get(), reader.get());
+  auto slow         = std::optional<sim::slow_stream>{reader.get()};
+  auto const seen   = read_later(imported.view(), flat("int32"), reader.get());
+  sim::fail_next("cudaStreamWaitEvent", cudaErrorInvalidValue);
+  imported.storage.reset();
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_FALSE(watch.expired());
+  slow.reset();
+  drain_releases();
+  EXPECT_TRUE(watch.expired());
+  EXPECT_EQ(*seen, integer_rows({1, 2}));
+}
+
+TEST_F(release_in_order, default_streams_are_those_of_the_device_of_the_export)
+{
+  auto const legacy = cudaStream_t{};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const reader = lasting_stream{};
+    auto array = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
+    auto imported   = import(array.get(), *integer_schema().get(), reader.get());
+    auto slow       = std::optional<sim::slow_stream>{reader.get()};
+    auto const seen = read_later(imported.view(), flat("int32"), reader.get());
+    {
+      auto const elsewhere = on_device{rmm::cuda_device_id{1}};
+      imported.storage.reset();
+    }
+    // What the next allocation on the legacy stream of device 0 writes comes after the reading.
+    auto const next = integer_column(legacy, {7, 8, 9});
+    slow.reset();
+    settle();
+    synchronize(reader.get());
+    EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
+  }
+}
+
+TEST_F(release_in_order, another_thread_frees_what_its_reader_has_read)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const made   = cudaStreamPerThread;
+    auto const reader = lasting_stream{};
+    auto source       = producer{made, {4, 5, 6}};
+    auto imported     = import_copy(source, made);
+    order_after(cuda::stream_ref{reader.get()}, cuda::stream_ref{made});
+    auto const seen = read_later(imported.view(), flat("int32"), reader.get());
+    std::thread{[&] {
+      auto data = std::move(imported.storage->release().data);
+      data->set_stream(cuda::stream_ref{reader.get()});
+      data.reset();
+      auto next = rmm::device_buffer{64, cuda::stream_ref{made}, pool_};
+      sim::enqueue(made, [target = next.data()] { std::memset(target, 0x55, 64); });
+      synchronize(made);
+    }}.join();
+    settle();
+    EXPECT_EQ(*seen, integer_rows({4, 5, 6}));
+  }
+}
+
+TEST_F(release_in_order, arrays_of_others_are_kept_until_the_reader_is_done)
+{
+  auto const made   = lasting_stream{};
+  auto const reader = lasting_stream{};
+  auto owner        = std::shared_ptr<cudf::column>{integer_column(made.get(), {1, 2})};
+  auto const watch  = std::weak_ptr<cudf::column>{owner};
+  auto array        = to_arrow(std::move(owner), made.get()).to_arrow();
+  auto imported     = import(array.get(), *integer_schema().get(), reader.get());
+  auto slow         = std::optional<sim::slow_stream>{reader.get()};
+  sim::enqueue(reader.get(), [] {});
+  imported.storage.reset();
+  sim::drain();
+  EXPECT_FALSE(watch.expired()) << "nothing is known of the stream that it frees on";
+  slow.reset();
+  drain_releases();
+  EXPECT_TRUE(watch.expired());
+}
+
+/// A resource that fails while the memory of a producer is not released.
+class scarce_resource {
+ public:
+  scarce_resource(sim::pool_resource pool, std::function<bool()> is_full)
+    : pool_{pool}, is_full_{std::move(is_full)}
+  {
+  }
+
+  void* allocate(cuda::stream_ref stream, std::size_t bytes, std::size_t alignment = 256)
+  {
+    if (is_full_()) { throw rmm::out_of_memory{"full"}; }
+    return pool_.allocate(stream, bytes, alignment);
+  }
+
+  void deallocate(cuda::stream_ref stream, void* memory, std::size_t bytes, std::size_t = 256) noexcept
+  { pool_.deallocate(stream, memory, bytes); }
+
+  void* allocate_sync(std::size_t bytes, std::size_t alignment = 256)
+  { return pool_.allocate_sync(bytes, alignment); }
+
+  void deallocate_sync(void* memory, std::size_t bytes, std::size_t = 256) noexcept
+  { pool_.deallocate_sync(memory, bytes); }
+
+  bool operator==(scarce_resource const& other) const noexcept { return pool_ == other.pool_; }
+
+  friend void get_property(scarce_resource const&, cuda::mr::device_accessible) noexcept {}
+
+ private:
+  sim::pool_resource pool_;
+  std::function<bool()> is_full_;
+};
+
+bool release_and_retry(std::size_t, void*) { return drain_releases(); }
+
+TEST_F(release_in_order, failed_allocation_is_tried_again_after_the_releases)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  auto const scarce =
+    scarce_resource{pool_, [&] { return source.released() == 0; }};
+  auto retrying = rmm::mr::failure_callback_resource_adaptor<>{scarce, &release_and_retry, nullptr};
+  drain_releases();
+  EXPECT_THROW((rmm::device_buffer{64, cuda::stream_ref{stream.get()}, retrying}),
+               rmm::out_of_memory)
+    << "nothing is pending";
+  imported.storage.reset();
+  auto const next = rmm::device_buffer{64, cuda::stream_ref{stream.get()}, retrying};
+  EXPECT_EQ(source.released(), 1);
+}
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::test

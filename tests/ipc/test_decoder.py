@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which batches are freed in stream order: those of bodies that were read on the same stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc import decoder
+from cudf_arrow_bridge.ipc.metadata.headers import HEADERS
+from testing.ipc.metadata import messages_of
+from testing.ipc.samples import written
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+
+class Memory:
+    """Host memory that stands for what `BodyUpload.finish` returns."""
+
+    def __init__(self, data, stream):
+        self.stream = stream
+        self._data = np.frombuffer(data, "uint8")
+
+    @property
+    def __cuda_array_interface__(self):
+        return self._data.__array_interface__
+
+
+@pytest.mark.parametrize("is_of_stream", [True, False])
+def test_bodies_of_the_stream_are_freed_in_its_order(is_of_stream, monkeypatch):
+    monkeypatch.setattr(decoder, "DeviceMemory", Memory)
+    told = []
+
+    class Parts(decoder.BatchParts):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            told.append(arguments[-1])
+
+    monkeypatch.setattr(decoder, "BatchParts", Parts)
+    batch = pa.record_batch({"a": pa.array([1, None, 3])})
+    stream = resolve_stream(None)
+    made_on = stream if is_of_stream else resolve_stream(None)
+    schema, body = messages_of(written(batch.schema, [batch]))
+    options = decoder.DecodeOptions(stream, "minimal")
+    received = iter(
+        [
+            decoder.Received(HEADERS.read(schema[0]), []),
+            decoder.Received(HEADERS.read(body[0]), [Memory(body[1], made_on)]),
+        ]
+    )
+    reader = decoder.MessageDecoder.begin(received, options)
+    (found,) = reader.batches(received)
+    assert pa.record_batch(found).equals(batch)
+    assert told == [is_of_stream]
