@@ -66,8 +66,8 @@ def drain_releases(nbytes=None) -> bool:
     Parameters
     ----------
     nbytes
-        Not used. With it this is a callback for `rmm.mr.FailureCallbackResourceAdaptor`, by which an
-        allocation that fails is tried again.
+        Not used. With it this is a callback for `rmm.mr.FailureCallbackResourceAdaptor`, by which
+        an allocation that fails is tried again.
 
     Returns
     -------

@@ -165,7 +165,7 @@ class MessageDecoder:
         )
 
     def _frees(self, buffers: list[Any]) -> bool:
-        """Say whether all memory is freed in the order of the stream, as bodies read to a device."""
+        """Say whether all memory is freed in the order of the stream that batches are made on."""
         stream = self._options.stream
         return not stream.is_freed_by_thread and all(
             isinstance(buffer, DeviceMemory) and buffer.stream is stream

@@ -55,7 +55,7 @@ def messages(
 
     First the schema; then each batch, after the dictionaries that it needs. A dictionary that is
     the same memory as before is not given again. Bodies are not touched, with these exceptions: of
-    slices, masks that do not begin at a multiple of 32 rows, and offsets that do not begin at 0, are
+    slices, masks that do not begin at a multiple of 32 rows and offsets that do not begin at 0 are
     copied; the first and last offset of strings, and of lists that are sliced, are read, as is a
     mask whose nulls have not been counted; and dictionaries in CPU memory are compared with those
     of the batch before.

@@ -47,7 +47,7 @@ def test_offsets_of_a_structs_children_count_for_nothing():
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
 def test_offset_is_zero_where_that_is_free(type_, nulls, compact):
-    """From the first row on, or with compact=True, no offset is left; below the top there is none."""
+    """Without rows before the slice, with compact=True, and below the top."""
     base = samples.nest(type_, "list of struct", samples.MANY, nulls)
     for offset in samples.OFFSETS:
         exported = bridge.to_arrow_device(samples.column_of(base, [(offset, 50)]), compact=compact)

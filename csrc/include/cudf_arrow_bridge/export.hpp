@@ -90,9 +90,9 @@ struct export_options {
   /// What of the columns was made for this export: buffers in it are described as copies. May be
   /// null.
   std::shared_ptr<std::vector<made_memory> const> made{};
-  /// Whether all memory that the owner keeps is freed in the order of `stream`, as columns made on it
-  /// do. An import of the array then makes `stream` wait for the work that reads the memory and lets
-  /// the owner go at once; otherwise the owner is kept until that work is done.
+  /// Whether all memory that the owner keeps is freed in the order of `stream`, as columns made on
+  /// it do. An import of the array then makes `stream` wait for the work that reads the memory and
+  /// lets the owner go at once; otherwise the owner is kept until that work is done.
   bool owner_frees_on_stream{false};
 };
 

@@ -74,11 +74,11 @@ struct ipc_body {
 /**
  * @brief Describes an array as the body of a message.
  *
- * Nothing is copied where Arrow's layout allows: of slices, masks that do not begin at a byte
- * boundary are, and offsets that do not begin at 0. Only what the rows refer to is part of the
- * body. The first and last offsets of strings and lists are read where they are not known: on
- * device memory this waits once for each level of nesting. So is a mask whose nulls were not
- * counted.
+ * Nothing is copied where Arrow's layout allows: of slices, masks that do not begin with a word of
+ * 32 rows are, and offsets that do not begin at 0. Only what the rows refer to is part of the body.
+ * The first and last offsets of strings and lists are read where they are not known: on
+ * device memory this waits once for each level of nesting. A mask whose nulls were not counted is
+ * read, too.
  *
  * @throws std::invalid_argument for offsets that are negative or descend
  *

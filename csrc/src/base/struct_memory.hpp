@@ -39,7 +39,8 @@ class joint_struct_memory {
   struct_arena* outer_;  ///< of the one around this; null if there is none
 };
 
-/// @return The owner given to the `joint_struct_memory` that a piece is part of; null if there is none
+/// @return The owner given to the `joint_struct_memory` that a piece is part of; null if there is
+/// none
 [[nodiscard]] void const* owner_of_struct(void const* memory) noexcept;
 
 /// Takes the place of nanoarrow's `ArrowMalloc`, by the linker's `--wrap`.

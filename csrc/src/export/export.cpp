@@ -102,15 +102,15 @@ device_array export_counted(export_input const& input,
                             cuda::stream_ref stream,
                             rmm::device_async_resource_ref mr)
 {
-  auto tree        = std::make_shared<array_tree>();
-  tree->owner      = std::move(owner);
-  tree->made       = options.made;
+  auto tree               = std::make_shared<array_tree>();
+  tree->owner             = std::move(owner);
+  tree->made              = options.made;
   tree->is_freed_in_order = options.owner_frees_on_stream;
-  auto const place = columns_at_place{input.columns, stream, mr};
-  tree->location   = place.location;
-  auto const& exec = place.exec;
-  auto const host  = exec.host;
-  auto builder     = array_builder{*tree, options, known, exec};
+  auto const place        = columns_at_place{input.columns, stream, mr};
+  tree->location          = place.location;
+  auto const& exec        = place.exec;
+  auto const host         = exec.host;
+  auto builder            = array_builder{*tree, options, known, exec};
   if (input.is_table) {
     builder.add_table(input.columns, input.num_rows);
   } else {

@@ -109,7 +109,7 @@ source_array open_source(parsed_tree const& types,
   if (!on_host) { tree->record_ready(stream); }
   tree->is_freed_in_order = true;
   auto copy               = array_tree::to_arrow(tree, 0);
-  auto const copied_root = copy->array;
+  auto const copied_root  = copy->array;
   return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, exec, false};
 }
 

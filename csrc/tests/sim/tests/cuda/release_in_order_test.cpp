@@ -19,8 +19,8 @@ class release_in_order : public bridge_test {
   /// Exports a column that frees its memory on `stream`.
   device_array exported(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
   {
-    auto const view = owner->view();
-    auto options    = export_options{};
+    auto const view               = owner->view();
+    auto options                  = export_options{};
     options.owner_frees_on_stream = true;
     return to_arrow_device(view, std::move(owner), options, cuda::stream_ref{stream}, pool_);
   }
@@ -58,8 +58,8 @@ TEST_F(release_in_order, memory_of_a_copy_serves_the_next_one_at_once)
   auto const slow   = sim::slow_stream{stream.get()};
   auto last         = std::optional<void const*>{};
   for (auto i = 0; i < 10; ++i) {
-    auto source   = producer{stream.get(), {i, i + 1, i + 2, i + 3}};
-    auto imported = import_copy(source, stream.get());
+    auto source              = producer{stream.get(), {i, i + 1, i + 2, i + 3}};
+    auto imported            = import_copy(source, stream.get());
     auto const* const memory = imported.view().head<void>();
     EXPECT_EQ(last.value_or(memory), memory);
     last = memory;
@@ -112,9 +112,9 @@ TEST_F(release_in_order, default_streams_are_those_of_the_device_of_the_export)
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const reader = lasting_stream{};
-    auto array = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
-    auto imported   = import(array.get(), *integer_schema().get(), reader.get());
-    auto slow       = std::optional<sim::slow_stream>{reader.get()};
+    auto array    = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
+    auto imported = import(array.get(), *integer_schema().get(), reader.get());
+    auto slow     = std::optional<sim::slow_stream>{reader.get()};
     auto const seen = read_later(imported.view(), flat("int32"), reader.get());
     {
       auto const elsewhere = on_device{rmm::cuda_device_id{1}};
@@ -184,7 +184,10 @@ class scarce_resource {
     return pool_.allocate(stream, bytes, alignment);
   }
 
-  void deallocate(cuda::stream_ref stream, void* memory, std::size_t bytes, std::size_t = 256) noexcept
+  void deallocate(cuda::stream_ref stream,
+                  void* memory,
+                  std::size_t bytes,
+                  std::size_t = 256) noexcept
   { pool_.deallocate(stream, memory, bytes); }
 
   void* allocate_sync(std::size_t bytes, std::size_t alignment = 256)
@@ -209,8 +212,7 @@ TEST_F(release_in_order, failed_allocation_is_tried_again_after_the_releases)
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
   auto imported     = import(source, stream.get());
-  auto const scarce =
-    scarce_resource{pool_, [&] { return source.released() == 0; }};
+  auto const scarce = scarce_resource{pool_, [&] { return source.released() == 0; }};
   auto retrying = rmm::mr::failure_callback_resource_adaptor<>{scarce, &release_and_retry, nullptr};
   drain_releases();
   EXPECT_THROW((rmm::device_buffer{64, cuda::stream_ref{stream.get()}, retrying}),
