@@ -67,8 +67,9 @@ TEST_F(release_elsewhere, without_an_event_waits_on_the_memorys_device_and_frees
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
       sim::reset(seed);
+      auto const kind = seed % 2 == 0 ? memory_kind::device : memory_kind::managed;
       auto guard      = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
-      auto source     = producer{cudaStream_t{}, {1, 2, 3, 4}, memory_kind::device, 1};
+      auto source     = producer{cudaStream_t{}, {1, 2, 3, 4}, kind, 1};
       auto share      = borrow(source, cudaStream_t{});
       auto const seen = read_later(values_of(source), flat("int32"), cudaStream_t{});
       auto device     = -1;

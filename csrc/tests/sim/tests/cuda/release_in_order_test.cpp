@@ -112,13 +112,14 @@ TEST_F(release_in_order, default_streams_are_those_of_the_device_of_the_export)
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const reader = lasting_stream{};
-    auto array    = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
-    auto imported = import(array.get(), *integer_schema().get(), reader.get());
+    auto array = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
+    auto const importer = array_importer{*integer_schema().get()};
+    auto borrowed = importer.borrow_column(array.get(), {}, cuda::stream_ref{reader.get()}, pool_);
     auto slow     = std::optional<sim::slow_stream>{reader.get()};
-    auto const seen = read_later(imported.view(), flat("int32"), reader.get());
+    auto const seen = read_later(borrowed.columns[0].view(), flat("int32"), reader.get());
     {
       auto const elsewhere = on_device{rmm::cuda_device_id{1}};
-      imported.storage.reset();
+      borrowed             = {};
     }
     // What the next allocation on the legacy stream of device 0 writes comes after the reading.
     auto const next = integer_column(legacy, {7, 8, 9});
