@@ -84,13 +84,14 @@ void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
   }
 }
 
-/// nanoarrow's release callback, which is a function of its own in each library.
-auto release_of_nanoarrow()
+/// nanoarrow's release callback, which is a function of its own in each library; null if memory
+/// runs out.
+auto release_of_nanoarrow() noexcept
 {
-  auto array = ArrowArray{};
-  check(ArrowArrayInitFromType(&array, NANOARROW_TYPE_NA));
-  auto* const result = array.release;
-  ArrowArrayRelease(&array);
+  auto array         = ArrowArray{};
+  auto const code    = ArrowArrayInitFromType(&array, NANOARROW_TYPE_NA);
+  auto* const result = code == NANOARROW_OK ? array.release : nullptr;
+  if (result != nullptr) { result(&array); }
   return result;
 }
 
@@ -109,7 +110,7 @@ void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node
 array_tree const* tree_of(ArrowArray const& array) noexcept
 {
   static auto* const release = release_of_nanoarrow();
-  if (array.release != release) { return nullptr; }
+  if (release == nullptr || array.release != release) { return nullptr; }
   return static_cast<array_tree const*>(owner_of_struct(array.private_data));
 }
 
