@@ -228,15 +228,16 @@ TEST_F(release_lanes, releases_find_the_device_current)
 {
   auto const far = stream_on(1);
   auto device    = -1;
-  {
+  for (auto const kind : {memory_kind::device, memory_kind::managed}) {
     auto const guard = on_device{rmm::cuda_device_id{1}};
-    auto source      = producer{far->get(), {1}, memory_kind::device, 1};
+    auto source      = producer{far->get(), {1}, kind, 1};
     source.when_released([&] { EXPECT_EQ(cudaGetDevice(&device), cudaSuccess); });
     from_arrow_device_column(*integer_schema().get(), &source.array, {}, far->get(), far_pool_)
       .storage.reset();
     drain_releases();
+    EXPECT_EQ(device, 1);
+    device = -1;
   }
-  EXPECT_EQ(device, 1);
   auto const near = lasting_stream{};
   auto source     = producer{near.get()};
   source.when_released([&] { EXPECT_EQ(cudaGetDevice(&device), cudaSuccess); });
