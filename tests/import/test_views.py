@@ -167,6 +167,20 @@ def test_nothing_of_the_producer_is_kept_by_what_was_decoded():
     assert column.size() == samples.MANY
 
 
+def test_run_ends_that_are_run_end_encoded_are_rejected():
+    """Decoded they would be integers; they have no buffers to read run ends from."""
+    numbers = pa.array([1, 2], pa.int32())
+    ends = pa.RunEndEncodedArray.from_arrays(numbers, numbers)
+    fields = [ends, pa.array([7, 8], pa.int8())]
+
+    def edit(schema, array):
+        schema.format = b"+r"
+        array.array.n_buffers = 0
+
+    producer = Producer(pa.StructArray.from_arrays(fields, ["run_ends", "values"]), edit)
+    assert "run ends of the Arrow type 'run_end_encoded' found" in refused(ValueError, producer)
+
+
 def test_large_list_views_far_inside_their_elements():
     """Nothing of 2^40 elements is there but the last: their address is a made-up one."""
     elements = pa.array([7, 8, 9], pa.int64())

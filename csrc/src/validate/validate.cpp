@@ -131,8 +131,10 @@ void check_run_types(parsed_tree const& types, column_path const& path)
     fail_invalid(path, std::to_string(types.children.size()) + " children found, 2 expected");
   }
   auto const& ends = types.children[0].type;
-  auto const id    = ends.column.id();
-  if (id != cudf::type_id::INT16 && id != cudf::type_id::INT32 && id != cudf::type_id::INT64) {
+  auto const id    = ends.column.id();  // of run-end encoded integers, too
+  auto const is_integer =
+    id == cudf::type_id::INT16 || id == cudf::type_id::INT32 || id == cudf::type_id::INT64;
+  if (ends.layout != array_layout::fixed || !is_integer) {
     fail_invalid(path,
                  "run ends of the Arrow type '" + std::string{ends.row->arrow} +
                    "' found, int16, int32 or int64 expected");
