@@ -55,7 +55,8 @@ def stub_driver(tmp_path_factory):
 def _columns_and_arrays_obey_libcudf(request, monkeypatch):
     """Whatever a test imports or exports in host memory must be what libcudf's algorithms take."""
     from cudf_arrow_bridge import has_gpu
-    from testing import exports, invariants
+    from testing import invariants
+    from testing.peers import exports
 
     if has_gpu():
         yield

@@ -8,9 +8,9 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import samples
-from testing.libcudf_import import column_of
 from testing.peers.arrays import column_from, struct_of
 from testing.peers.arrays import read as read_by_pyarrow
+from testing.peers.libcudf_import import column_of
 from testing.peers.streams import StreamOnly
 from testing.reading import read
 

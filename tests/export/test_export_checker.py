@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.exports import find_violations
 from testing.peers.arrays import column_from, struct_of
+from testing.peers.exports import find_violations
 
 NUMBERS = pa.array([1, None, 3], pa.int32())
 TEXTS = pa.array(["ab", None, "c"])
@@ -115,7 +115,7 @@ def test_rows_that_are_null_may_have_any_index():
 @pytest.mark.parametrize("make", [bridge.to_arrow_device, bridge.to_arrow_device_stream])
 def test_exports_of_tests_are_checked(make, monkeypatch):
     """What the fixture in ``conftest.py`` relies on: no export leaves unseen."""
-    from testing import exports
+    from testing.peers import exports
 
     checked = []
     monkeypatch.setattr(exports, "find_violations", lambda *args, **_: checked.append(args) or [])
