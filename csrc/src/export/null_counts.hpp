@@ -37,8 +37,6 @@ class null_counts {
   /// @return The null count of a range that was added and counted; -1 for any other
   [[nodiscard]] std::int64_t find(bit_range const& range) const;
 
-  [[nodiscard]] bool is_empty() const { return ranges_.empty(); }
-
  private:
   /// The address of a range's first bit, and its size. Several pairs of a mask and a first bit may
   /// name one range.
