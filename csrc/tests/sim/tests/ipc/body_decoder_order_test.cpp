@@ -91,6 +91,27 @@ TEST_F(ipc_decoder, keeps_the_dictionaries)
   EXPECT_TRUE(alive.expired());
 }
 
+TEST_F(ipc_decoder, batches_without_dictionaries_are_freed_in_stream_order)
+{
+  for (auto const has_dictionary : {false, true}) {
+    auto const last   = has_dictionary ? dictionary_of(flat("string")) : flat("int16");
+    auto const type   = struct_of({flat("int32"), last});
+    auto const source = produced_batch{type, samples(type, 40, 0)};
+    auto const made   = lasting_stream{};
+    auto const reader = lasting_stream{};
+    auto batch        = std::optional<device_batch>{std::in_place, source, made.get()};
+    batch->memory.owner_frees_on_stream = true;
+    auto const alive                    = std::weak_ptr<void const>{batch->memory.owner};
+    auto structs                        = batch->decode(body_checks::sizes, made.get()).to_arrow();
+    batch.reset();
+    auto imported   = import(structs.get(), source.schema(), reader.get());
+    auto const slow = sim::slow_stream{reader.get()};
+    sim::enqueue(reader.get(), [] {});
+    imported.storage.reset();
+    EXPECT_EQ(alive.expired(), !has_dictionary);
+  }
+}
+
 TEST_F(ipc_decoder, waits_for_nothing_to_check_sizes)
 {
   auto const stream = lasting_stream{};
