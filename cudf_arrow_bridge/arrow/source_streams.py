@@ -16,7 +16,13 @@ from .options import Kind, check_kind
 from .refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
-__all__ = ["SourceStream", "has_stream_protocol", "open_stream"]
+__all__ = [
+    "SourceStream",
+    "concatenate_on_host",
+    "has_stream_protocol",
+    "join_on_host",
+    "open_stream",
+]
 
 
 class SourceStream:
@@ -122,25 +128,63 @@ def open_stream(obj: Any) -> SourceStream:
 
 
 def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
-    """Concatenate arrays of one schema in host memory, by pyarrow.
+    """Concatenate arrays of one schema in host memory; see `concatenate_on_host`."""
+    hint = "export the stream with to_arrow_device_stream"
+    is_table = is_struct(sources[0].schema_capsule)
+    joined: pa.Array | pa.RecordBatch
+    if is_table:
+        batches = [pa.record_batch(source) for source in sources]
+        schema = batches[0].schema
+        columns = [
+            concatenate_on_host(columns, field.name, hint)
+            for field, *columns in zip(schema, *batches, strict=True)
+        ]
+        fields = [
+            field.with_type(column.type) for field, column in zip(schema, columns, strict=True)
+        ]
+        joined = pa.record_batch(columns, schema=pa.schema(fields, schema.metadata))
+    else:
+        joined = concatenate_on_host([pa.array(source) for source in sources], "(top level)", hint)
+    schema_capsule, array_capsule = joined.__arrow_c_device_array__()
+    return SourceArray(schema_capsule, array_capsule, is_table, sources[0].labels, None)
+
+
+def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.Array:
+    """Concatenate arrays of one type in host memory.
+
+    Strings of 2 GiB or more in total become large strings.
+
+    Parameters
+    ----------
+    arrays
+        The arrays, at least one.
+    path
+        The path of the column, for errors.
+    hint
+        What to do instead, for errors.
 
     Raises
     ------
     OverflowError
         If the result does not fit into one array.
+    ValueError
+        If an index is not one of its dictionary.
     """
-    labels = sources[0].labels
-    is_table = is_struct(sources[0].schema_capsule)
+    arrow_type = arrays[0].type
+    if _has_dictionary(arrow_type):
+        # pyarrow looks up new indices by the old ones without a check.
+        for array in arrays:
+            try:
+                array.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"column '{path}': {error}") from error
     try:
-        joined = (
-            pa.concat_batches([pa.record_batch(source) for source in sources])
-            if is_table
-            else pa.concat_arrays([pa.array(source) for source in sources])
-        )
+        return pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:
-        raise OverflowError(f"{error}: export the stream with to_arrow_device_stream") from error
-    schema, array = joined.__arrow_c_device_array__()
-    return SourceArray(schema, array, is_table, labels, None)
+        large_type = _with_large_strings(arrow_type)
+        if large_type == arrow_type:
+            raise OverflowError(f"column '{path}': {error}: {hint}") from error
+    return concatenate_on_host([array.cast(large_type) for array in arrays], path, hint)
 
 
 def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
@@ -157,3 +201,21 @@ def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
             yield source.array_capsule
 
     return SourceStream(schema, chain([first.array_capsule], rest()), first.labels)
+
+
+def _has_dictionary(arrow_type: pa.DataType) -> bool:
+    arrow_type = getattr(arrow_type, "storage_type", arrow_type)
+    return pa.types.is_dictionary(arrow_type) or any(
+        _has_dictionary(arrow_type.field(i).type) for i in range(arrow_type.num_fields)
+    )
+
+
+def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(arrow_type):
+        return pa.large_string()
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([field.with_type(_with_large_strings(field.type)) for field in arrow_type])
+    if pa.types.is_list(arrow_type):
+        field = arrow_type.value_field
+        return pa.list_(field.with_type(_with_large_strings(field.type)))
+    return arrow_type

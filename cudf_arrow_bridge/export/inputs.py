@@ -151,8 +151,10 @@ def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:
     columns: Sequence[plc.Column] = first.columns
     if len(parts) > 1:
         columns = [
-            concatenate_on_gpu(columns, arguments.stream, arguments.mr)
-            for columns in zip(*(part.columns for part in parts), strict=True)
+            concatenate_on_gpu(columns, field.name, arguments.stream, arguments.mr)
+            for field, *columns in zip(
+                first.schema_spec.fields, *(part.columns for part in parts), strict=True
+            )
         ]
     num_rows = sum(part.num_rows for part in parts)
     return ExportInput(first.kind, columns, num_rows, first.schema_spec, _memory_of(columns))

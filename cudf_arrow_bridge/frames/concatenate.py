@@ -17,24 +17,35 @@ __all__ = ["concatenate_on_gpu"]
 _INT32 = plc.DataType(plc.TypeId.INT32)
 
 
-def concatenate_on_gpu(columns: Sequence[plc.Column], stream: Any, mr: Any) -> plc.Column:
+def concatenate_on_gpu(
+    columns: Sequence[plc.Column], path: str, stream: Any, mr: Any
+) -> plc.Column:
     """Concatenate columns of one type in device memory, in one pass.
 
     Parameters
     ----------
     columns
         The columns.
+    path
+        The path of the column, for errors.
     stream
         The stream of the work, as pylibcudf takes it.
     mr
         The memory resource of the result; None for rmm's current one.
+
+    Raises
+    ------
+    ValueError
+        If an index is not one of its dictionary.
     """
     if columns[0].type().id() == plc.TypeId.DICTIONARY32:
-        return _concatenate_dictionaries(columns, stream, mr)
+        return _concatenate_dictionaries(columns, path, stream, mr)
     return plc.concatenate.concatenate(list(columns), stream, mr)
 
 
-def _concatenate_dictionaries(columns: Sequence[plc.Column], stream: Any, mr: Any) -> plc.Column:
+def _concatenate_dictionaries(
+    columns: Sequence[plc.Column], path: str, stream: Any, mr: Any
+) -> plc.Column:
     """Concatenate dictionary columns in device memory, and keep the order of their values.
 
     libcudf's own concatenation takes 32-bit indices only and leaves the values in the order of a
@@ -43,6 +54,8 @@ def _concatenate_dictionaries(columns: Sequence[plc.Column], stream: Any, mr: An
     as when cuDF concatenates categories.
     """
     location = ComputeLocation(False, stream)
+    for column in columns:
+        convert.check_codes(column, path, location)
     codes = [plc.unary.cast(convert.codes_of(column), _INT32, stream) for column in columns]
     dictionaries = [column.children()[1] for column in columns]
     values = dictionaries[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pylibcudf as plc
 
 from ..cuda.residency import ComputeLocation
@@ -16,6 +17,7 @@ __all__ = [
     "INTEGERS",
     "all_null_strings",
     "cast_codes",
+    "check_codes",
     "codes_of",
     "count_nulls",
     "days_to_seconds",
@@ -56,6 +58,33 @@ def codes_of(dictionary: plc.Column) -> plc.Column:
     """Return the indices of a dictionary column, with its own mask and rows."""
     indices = dictionary.children()[0]
     return _as_integers(indices, dictionary, indices.type())
+
+
+def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) -> None:
+    """Check that each index of a dictionary column is one of its dictionary, except under nulls.
+
+    Waits for device memory.
+
+    Raises
+    ------
+    ValueError
+        If one is not.
+    """
+    if dictionary.size() == dictionary.null_count():
+        return
+    codes, values = codes_of(dictionary), dictionary.children()[1]
+    if location.host:
+        index_type = pa.from_numpy_dtype(INTEGERS[codes.type().id()])
+        bounds = pc.min_max(_to_arrow(codes, index_type)).as_py().values()
+    else:
+        minmax = plc.reduce.minmax(codes, location.stream)
+        bounds = [scalar.to_py(location.stream) for scalar in minmax]
+    for code in bounds:
+        if not 0 <= code < values.size():
+            raise ValueError(
+                f"column '{path}': expected indices of {values.size()} dictionary values, "
+                f"got {code}"
+            )
 
 
 def _as_integers(data: plc.Column, rows: plc.Column, dtype: plc.DataType) -> plc.Column:

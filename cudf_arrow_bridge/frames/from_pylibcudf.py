@@ -276,12 +276,14 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
         stored = codes_dtype(dtype)
         if column.size() and stored.itemsize != plc.types.size_of(codes.type()):
             level.need_copy(CODES_WIDTH)
+            convert.check_codes(column, level.path, level.location)
         return convert.cast_codes(codes, stored, level.location), dtype
     if level.location.host and values.type().id() in _NESTED:
         raise _unsupported(level.path, f"a dictionary of {level.arrow_type.value_type}")
     if column.size():
         is_decimal = values.type().id() in _DECIMALS
         level.need_copy(NO_DECIMAL_CATEGORIES if is_decimal else NO_NESTED_CATEGORIES)
+        convert.check_codes(column, level.path, level.location)
     values, dtype = _convert(values, replace(value_level, is_top=level.is_top))
     return convert.decode(codes, values, level.location), dtype
 

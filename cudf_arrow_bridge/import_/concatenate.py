@@ -14,7 +14,8 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.imported_columns import spec_of_fields
 from ..arrow.metadata import spec_of_column, spec_of_table
 from ..arrow.options import Kind
-from ..arrow.schemas import empty
+from ..arrow.schemas import as_field, empty
+from ..arrow.source_streams import concatenate_on_host
 from ..arrow.sources import open_array
 from ..cuda.residency import has_gpu
 from ..frames.concatenate import concatenate_on_gpu
@@ -44,25 +45,29 @@ def concatenate(
     if len(imported) == 1:
         return imported[0]
     concatenate_columns = _concatenate_on_gpu if has_gpu() else _concatenate_on_host
+    field = as_field(parsed.schema)
+    names = [child.name for child in field.type] if kind == "table" else [field.name]
     columns_by_position = zip(*(columns for columns, _ in imported), strict=True)
-    result = [concatenate_columns(columns, importer) for columns in columns_by_position]
+    result = [
+        concatenate_columns(columns, name, importer)
+        for name, columns in zip(names, columns_by_position, strict=True)
+    ]
     return result, sum(num_rows for _, num_rows in imported)
 
 
-def _concatenate_on_gpu(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
-    return concatenate_on_gpu(columns, importer.streams.computing, importer.mr)
+def _concatenate_on_gpu(columns: Sequence[plc.Column], path: str, importer: Importer) -> plc.Column:
+    return concatenate_on_gpu(columns, path, importer.streams.computing, importer.mr)
 
 
-def _concatenate_on_host(columns: Sequence[plc.Column], importer: Importer) -> plc.Column:
+def _concatenate_on_host(
+    columns: Sequence[plc.Column], path: str, importer: Importer
+) -> plc.Column:
     arguments = ExportArguments(importer.streams.computing)
     inputs = [
         pylibcudf_input(column, spec_of_column, spec_of_table, spec_of_fields) for column in columns
     ]
     arrays = [pa.array(export_array(one, arguments, None, None, DeviceArray)) for one in inputs]
-    try:
-        array = pa.concat_arrays(arrays)
-    except pa.ArrowInvalid as error:
-        raise OverflowError(f"{error}: import the stream with concat=False") from error
+    array = concatenate_on_host(arrays, path, "import the stream with concat=False")
     source = open_array(array)
     (result,), _ = importer.import_array(source.importer, source.array_capsule, "column")
     return result

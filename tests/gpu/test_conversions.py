@@ -54,3 +54,35 @@ def test_clean_columns_stay_where_they_are(type_):
     source = column_from(samples.values(type_, samples.MANY, "some"))
     again = column_from(bridge.to_arrow_device(source))
     assert host.addresses(again) == host.addresses(source)
+
+
+@pytest.mark.parametrize("index_type", [pa.int32(), pa.int64(), pa.uint16()], ids=str)
+def test_an_index_without_a_value_is_an_error(index_type):
+    values = pa.array(["x", "y"])
+    for index in (2, 256, 257):
+        indices = pa.array([0, index, 1], index_type)
+        array = pa.DictionaryArray.from_buffers(
+            pa.dictionary(index_type, pa.string()), 3, [None, indices.buffers()[1]], values
+        )
+        batch = pa.record_batch([array], ["c"])
+        other = pa.record_batch([pa.array(["z"]).dictionary_encode().cast(array.type)], ["c"])
+        batches = pa.RecordBatchReader.from_batches(batch.schema, [batch, other])
+        for take, source in (
+            (bridge.from_arrow_device, batch),
+            (bridge.from_arrow_device_stream, batches),
+        ):
+            with pytest.raises(ValueError, match=rf"column 'c': .*\b{index}\b"):
+                take(source)
+
+
+def test_null_rows_may_have_any_index():
+    indices = pa.array([0, 257, 1], pa.int32())
+    mask = pa.py_buffer(bytes([0b101]))
+    array = pa.DictionaryArray.from_buffers(
+        pa.dictionary(pa.int32(), pa.string()),
+        3,
+        [mask, indices.buffers()[1]],
+        pa.array(["x", "y"]),
+    )
+    frame = bridge.from_arrow_device(pa.record_batch([array], ["c"]))
+    assert frame["c"].to_arrow().to_pylist() == ["x", None, "y"]

@@ -299,6 +299,10 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
       !holds_indices(column, result->step)) {
     return std::nullopt;
   }
+  // Concatenated since its import, a string column may have more bytes than 32-bit offsets reach.
+  if (result->step.layout == array_layout::string32 && has_large_offsets(column)) {
+    return std::nullopt;
+  }
   result->step.check   = value_check::none;
   result->step.trusted = true;
   return result;

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dictionary indices that are not those of a value, where a frame needs them in another width."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+VALUES = pa.array(["x", "y", "z"])
+WIDER = [pa.int16(), pa.int32(), pa.int64(), pa.uint16(), pa.uint32(), pa.uint64()]
+
+
+def unchecked(indices, values=VALUES, mask=None):
+    """A dictionary array whose indices pyarrow has not looked at."""
+    validity = None if mask is None else pa.array(~mask).buffers()[1]
+    return pa.DictionaryArray.from_buffers(
+        pa.dictionary(indices.type, values.type),
+        len(indices),
+        [validity, indices.buffers()[1]],
+        values,
+    )
+
+
+def batch(array):
+    return pa.record_batch([array], ["c"])
+
+
+def in_a_list(array):
+    return batch(pa.ListArray.from_arrays([0, len(array)], array))
+
+
+def two_batches(first, second):
+    return pa.RecordBatchReader.from_batches(first.schema, [first, second])
+
+
+def with_other_values(array):
+    other = pa.DictionaryArray.from_arrays(array.indices[:1], pa.array(["w", "x"]))
+    return two_batches(batch(array), batch(other))
+
+
+WAYS_IN = {
+    "frame": lambda array: bridge.from_arrow_device(batch(array)),
+    "list": lambda array: bridge.from_arrow_device(in_a_list(array)),
+    "frame of batches": lambda array: bridge.from_arrow_device_stream(
+        two_batches(batch(array[:1]), batch(array))
+    ),
+    "frame of batches with different values": lambda array: bridge.from_arrow_device_stream(
+        with_other_values(array)
+    ),
+}
+
+
+@pytest.mark.unsound  # pylibcudf's columns, of which the frame is made
+@pytest.mark.parametrize("index_type", WIDER, ids=str)
+@pytest.mark.parametrize("way_in", WAYS_IN)
+def test_an_index_without_a_value_is_an_error(way_in, index_type):
+    # Cut to 8 bits, each of these would be the index of a value.
+    wrong = [3, 256, 257, 2**index_type.bit_width // 2 - 256]
+    if str(index_type).startswith("int"):
+        wrong += [-1, -256]
+    for index in wrong:
+        array = unchecked(pa.array([0, index, 1], index_type))
+        with pytest.raises(ValueError, match=rf"column 'c(\[\])?': .*(?<!\d){index}\b"):
+            WAYS_IN[way_in](array)
+
+
+@pytest.mark.parametrize("index", [3, 257, -1])
+def test_an_index_without_a_value_is_an_error_where_batches_are_exported_as_one(index):
+    array = unchecked(pa.array([0, index, 1], pa.int32()))
+    with pytest.raises(ValueError, match=rf"column 'c': .*(?<!\d){index}\b"):
+        bridge.to_arrow_device(with_other_values(array))
+
+
+@pytest.mark.parametrize("index_type", WIDER, ids=str)
+@pytest.mark.parametrize("way_in", [*WAYS_IN, "export of batches"])
+def test_null_rows_may_have_any_index(way_in, index_type):
+    indices = np.array([0, 257, 2, 3, 200], index_type.to_pandas_dtype())
+    mask = np.array([False, True, False, True, True])
+    array = unchecked(pa.array(indices), mask=mask)
+    result = WAYS_IN[way_in](array) if way_in in WAYS_IN else with_other_values(array)
+    values = pa.record_batch(bridge.to_arrow_device(result))["c"].to_pylist()
+    if way_in == "list":
+        (values,) = values
+    before = {"frame of batches": ["x"]}.get(way_in, [])
+    after = ["w"] if "different" in way_in or "export" in way_in else []
+    assert values == [*before, "x", None, "z", None, None, *after]
+
+
+@pytest.mark.unsound
+@pytest.mark.parametrize("seed", range(20))
+def test_one_wrong_index_among_many(seed):
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 400))
+    values = pa.array(range(count))
+    indices = random.integers(0, count, 1000).astype("int64")
+    mask = random.random(1000) < 0.3
+    indices[mask] = random.integers(-(2**62), 2**62, mask.sum())
+    array = unchecked(pa.array(indices), values, mask)
+    frame = bridge.from_arrow_device(batch(array))
+    back = pa.record_batch(bridge.to_arrow_device(frame))["c"]
+    assert back.cast(pa.int64()).equals(pa.array(indices, mask=mask))
+    wrong = random.choice(np.flatnonzero(~mask))
+    indices[wrong] += count * int(random.integers(1, 2**40)) * int(random.choice([-1, 1]))
+    with pytest.raises(ValueError, match=rf"got {indices[wrong]}$"):
+        bridge.from_arrow_device(batch(unchecked(pa.array(indices), values, mask)))
