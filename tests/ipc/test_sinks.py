@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import signal
 import socket
 import tempfile
 import zipfile
@@ -326,28 +325,3 @@ def test_errors_of_the_object():
 
     with pytest.raises(ZeroDivisionError):
         write_all(Broken())
-
-
-@pytest.mark.parametrize("blocks", [True, False])
-def test_signals_are_handled_while_a_pipe_is_full(blocks):
-    class AlarmError(Exception):
-        pass
-
-    calls = []
-
-    def handler(*_):
-        calls.append(0)
-        if len(calls) == 3:
-            raise AlarmError
-
-    reader, writer = os.pipe()
-    os.set_blocking(writer, blocks)
-    before = signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-    try:
-        with open(writer, "wb", buffering=0) as file, pytest.raises(AlarmError):
-            open_sink(file).write_message(b"", [bytes(1 << 20)], CHUNK)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        os.close(reader)

@@ -275,7 +275,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   std::unique_ptr<state> state_;
 };
 
-/// Called when a signal has interrupted a call that waits; what it throws ends the call.
+/// Looks at signals that came; what it throws ends the call.
 using signal_function = std::function<void()>;
 
 /**
@@ -292,14 +292,14 @@ using signal_function = std::function<void()>;
  * @param body Body to write
  * @param chunk_size Bytes of each piece of device memory at most
  * @param stream Stream that copies are enqueued on
- * @param on_signal Called at each interruption
+ * @param check_signals Called before each wait and after each interruption
  */
 CUDF_ARROW_BRIDGE_EXPORT void write_body(int fd,
                                          std::span<std::byte const> head,
                                          ipc_body const& body,
                                          std::size_t chunk_size,
                                          cuda::stream_ref stream,
-                                         signal_function const& on_signal);
+                                         signal_function const& check_signals);
 
 /**
  * @brief Reads from a file, pipe or socket until `target` is full or there is no more.
@@ -310,11 +310,11 @@ CUDF_ARROW_BRIDGE_EXPORT void write_body(int fd,
  *
  * @param fd Descriptor to read from, at its own position
  * @param target Memory to fill
- * @param on_signal Called at each interruption
+ * @param check_signals Called before each wait and after each interruption
  * @return Bytes read: fewer than `target` has only at the end of the file
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::size_t read_fully(int fd,
                                                               std::span<std::byte> target,
-                                                              signal_function const& on_signal);
+                                                              signal_function const& check_signals);
 
 }  // namespace cudf_arrow_bridge

@@ -16,13 +16,20 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// Waits until a descriptor that does not block can go on. @return Whether a signal came before
-bool is_interrupted(int fd, short events, char const* operation)
+/**
+ * @brief Waits until a descriptor can be read or written, or a signal comes.
+ *
+ * @param timeout Milliseconds, -1 for any number
+ * @return Whether it can be
+ */
+bool wait_until_ready(int fd, short events, int timeout, char const* operation)
 {
-  auto one = pollfd{fd, events, 0};
-  if (::poll(&one, 1, -1) >= 0) { return false; }
-  if (errno == EINTR) { return true; }
-  throw std::system_error{errno, std::generic_category(), operation};
+  auto one          = pollfd{fd, events, 0};
+  auto const result = ::poll(&one, 1, timeout);
+  if (result < 0 && errno != EINTR) {
+    throw std::system_error{errno, std::generic_category(), operation};
+  }
+  return result > 0;
 }
 
 /**
@@ -32,23 +39,30 @@ bool is_interrupted(int fd, short events, char const* operation)
  */
 template <typename Call>
 std::size_t repeat(
-  Call call, int fd, short events, char const* operation, signal_function const& on_signal)
+  Call call, int fd, short events, char const* operation, signal_function const& check_signals)
 {
   for (;;) {
+    // A signal that came before the call does not interrupt it.
+    if (!wait_until_ready(fd, events, 0, operation)) { check_signals(); }
     auto const result = call();
     if (result >= 0) { return static_cast<std::size_t>(result); }
-    auto const is_full = errno == EAGAIN || errno == EWOULDBLOCK;
-    if (!is_full && errno != EINTR) {
+    if (errno == EINTR) {
+      check_signals();
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      (void)wait_until_ready(fd, events, -1, operation);
+    } else {
       throw std::system_error{errno, std::generic_category(), operation};
     }
-    if (!is_full || is_interrupted(fd, events, operation)) { on_signal(); }
   }
 }
 
 /// Pieces of memory that go to a descriptor with one call.
 class gathered_write {
  public:
-  gathered_write(int fd, signal_function const& on_signal) : fd_{fd}, on_signal_{on_signal} {}
+  gathered_write(int fd, signal_function const& check_signals)
+    : fd_{fd}, check_signals_{check_signals}
+  {
+  }
 
   void add(std::span<std::byte const> piece)
   {
@@ -61,8 +75,8 @@ class gathered_write {
   {
     for (auto first = pieces_.begin(); first != pieces_.end();) {
       auto const count = static_cast<int>(pieces_.end() - first);
-      auto written =
-        repeat([&] { return ::writev(fd_, &*first, count); }, fd_, POLLOUT, "writev", on_signal_);
+      auto written     = repeat(
+        [&] { return ::writev(fd_, &*first, count); }, fd_, POLLOUT, "writev", check_signals_);
       for (; first != pieces_.end() && written >= first->iov_len; ++first) {
         written -= first->iov_len;
       }
@@ -70,13 +84,15 @@ class gathered_write {
         first->iov_base = static_cast<std::byte*>(first->iov_base) + written;
         first->iov_len -= written;
       }
+      // A signal ends a call that has written some bytes without an error.
+      if (first != pieces_.end()) { check_signals_(); }
     }
     pieces_.clear();
   }
 
  private:
   int fd_;
-  signal_function const& on_signal_;
+  signal_function const& check_signals_;
   std::vector<iovec> pieces_;
 };
 
@@ -87,11 +103,11 @@ void write_body(int fd,
                 ipc_body const& body,
                 std::size_t chunk_size,
                 cuda::stream_ref stream,
-                signal_function const& on_signal)
+                signal_function const& check_signals)
 {
   detail::nvtx_range const range{__func__};
   auto download = body_download{body, chunk_size, stream};
-  auto gathered = gathered_write{fd, on_signal};
+  auto gathered = gathered_write{fd, check_signals};
   gathered.add(head);
   for (auto piece = download.next(); !piece.empty(); piece = download.next()) {
     gathered.add(piece);
@@ -100,14 +116,14 @@ void write_body(int fd,
   gathered.flush();
 }
 
-std::size_t read_fully(int fd, std::span<std::byte> target, signal_function const& on_signal)
+std::size_t read_fully(int fd, std::span<std::byte> target, signal_function const& check_signals)
 {
   detail::nvtx_range const range{__func__};
   auto num_read = std::size_t{0};
   while (num_read < target.size()) {
-    auto const rest = target.subspan(num_read);
-    auto const count =
-      repeat([&] { return ::read(fd, rest.data(), rest.size()); }, fd, POLLIN, "read", on_signal);
+    auto const rest  = target.subspan(num_read);
+    auto const count = repeat(
+      [&] { return ::read(fd, rest.data(), rest.size()); }, fd, POLLIN, "read", check_signals);
     if (count == 0) { break; }
     num_read += count;
   }

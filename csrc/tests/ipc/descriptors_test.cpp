@@ -212,17 +212,100 @@ TEST(Descriptors, GoOnAfterSignals)
   }
 }
 
-TEST(Descriptors, StopWhereASignalSaysSo)
+/// Throws once a signal has come.
+class stop_at_signal {
+ public:
+  stop_at_signal()
+  {
+    has_signal = false;
+    struct sigaction action{};
+    action.sa_handler = [](int) { has_signal = true; };
+    EXPECT_EQ(::sigaction(SIGUSR1, &action, &before_), 0);
+  }
+
+  ~stop_at_signal() { (void)::sigaction(SIGUSR1, &before_, nullptr); }
+
+  void operator()() const
+  {
+    if (has_signal) { throw std::runtime_error{"stopped"}; }
+  }
+
+ private:
+  static inline std::atomic<bool> has_signal{false};
+  struct sigaction before_{};
+};
+
+/// Sends one signal to this thread after 20 ms, and begins to read the connection 2 s later, so
+/// that a call that has missed the signal returns.
+class one_signal {
+ public:
+  explicit one_signal(connection& ends)
+    : thread_{[this, &ends, target = ::pthread_self()] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        ::pthread_kill(target, SIGUSR1);
+        for (auto i = 0; i < 200 && !is_over_; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        }
+        if (!is_over_) { drain(ends); }
+      }}
+  {
+  }
+
+  ~one_signal()
+  {
+    is_over_ = true;
+    thread_.join();
+  }
+
+ private:
+  void drain(connection& ends) const
+  {
+    auto part = bytes_t(4096);
+    EXPECT_EQ(::fcntl(ends.reader.get(), F_SETFL, O_NONBLOCK), 0);
+    while (!is_over_) { (void)!::read(ends.reader.get(), part.data(), part.size()); }
+  }
+
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
+TEST(Descriptors, WritingStopsAtTheFirstSignal)
 {
-  auto const stop = [] { throw std::runtime_error{"enough"}; };
+  auto const source = host_body{{100'000}};
+  for (auto const kind : {connection::kind::pipe, connection::kind::socket}) {
+    for (auto const blocks : {true, false}) {
+      auto ends         = connection{kind, blocks};
+      auto const stop   = stop_at_signal{};
+      auto const signal = one_signal{ends};
+      EXPECT_THROW(write_body(ends.writer.get(), {}, source.body, 1, no_stream(), [&] { stop(); }),
+                   std::runtime_error);
+    }
+  }
+}
+
+TEST(Descriptors, SignalsBeforeACallStopItBeforeItWaits)
+{
   for (auto const blocks : {true, false}) {
-    auto const ends    = connection{connection::kind::pipe, blocks};
-    auto const source  = host_body{{100'000}};
-    auto const signals = interruptions{};
-    EXPECT_THROW(write_body(ends.writer.get(), {}, source.body, 1, no_stream(), stop),
-                 std::runtime_error);
-    auto target = bytes_t(200'000);
-    EXPECT_THROW((void)read_fully(ends.reader.get(), target, stop), std::runtime_error);
+    auto ends       = connection{connection::kind::pipe, blocks};
+    auto const stop = stop_at_signal{};
+    ASSERT_EQ(::raise(SIGUSR1), 0);
+    auto target = bytes_t(5);
+    EXPECT_THROW((void)read_fully(ends.reader.get(), target, [&] { stop(); }), std::runtime_error);
+  }
+}
+
+TEST(Descriptors, ReadingStopsAtTheFirstSignal)
+{
+  for (auto const blocks : {true, false}) {
+    auto ends = connection{connection::kind::pipe, blocks};
+    ASSERT_EQ(::write(ends.writer.get(), "abc", 3), 3);
+    auto const stop   = stop_at_signal{};
+    auto const signal = std::jthread{[target = ::pthread_self()] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      ::pthread_kill(target, SIGUSR1);
+    }};
+    auto target       = bytes_t(5);
+    EXPECT_THROW((void)read_fully(ends.reader.get(), target, [&] { stop(); }), std::runtime_error);
   }
 }
 

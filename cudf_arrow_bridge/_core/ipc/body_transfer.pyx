@@ -215,7 +215,7 @@ def write_body(IpcBody body not None, head, int fd, size_t chunk_size) -> None:
         If the system refuses it. Part may be written then.
     """
     cdef stream_ref stream = stream_of(body.stream)
-    cdef function[void()] on_signal = signals_by(&check_signals)
+    cdef function[void()] run_handlers = signals_by(&check_signals)
     cdef Py_buffer view
     PyObject_GetBuffer(head, &view, PyBUF_SIMPLE)
     try:
@@ -226,7 +226,7 @@ def write_body(IpcBody body not None, head, int fd, size_t chunk_size) -> None:
                 body.body,
                 chunk_size,
                 stream,
-                on_signal,
+                run_handlers,
             )
     finally:
         PyBuffer_Release(&view)
@@ -249,14 +249,14 @@ def read_fully(int fd, target) -> int:
     OSError
         If the system refuses it.
     """
-    cdef function[void()] on_signal = signals_by(&check_signals)
+    cdef function[void()] run_handlers = signals_by(&check_signals)
     cdef Py_buffer view
     cdef size_t num_read
     PyObject_GetBuffer(target, &view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)
     try:
         with nogil:
             num_read = c_read_fully(
-                fd, bytes_of(as_bytes(view.buf), <size_t>view.len), on_signal
+                fd, bytes_of(as_bytes(view.buf), <size_t>view.len), run_handlers
             )
     finally:
         PyBuffer_Release(&view)
