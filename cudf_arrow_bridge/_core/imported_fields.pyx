@@ -154,6 +154,24 @@ def imported_schema(Column column not None):
     return Schema.wrap(move(copied))
 
 
+cpdef bint has_own_nulls(Column column, Column parent):
+    """Say whether a column has nulls where the struct that it is a child of has none.
+
+    libcudf's structs hand their nulls down to their children, in whose Arrow fields they do not
+    count. A slice has the whole children, whose nulls are not counted here.
+
+    Parameters
+    ----------
+    column
+        The column.
+    parent
+        The struct, or None.
+    """
+    if parent is None or parent._mask is None:
+        return column._null_count != 0
+    return column._size == parent._size and column._null_count > parent._null_count
+
+
 cdef struct Run:
     PyObject* fields  # NULL: levels without a field
     int32_t first  # level
@@ -169,7 +187,7 @@ cdef void end_run(string& key, Walk& walk) noexcept:
     key.append(<const char*>&walk.run, sizeof(walk.run))
 
 
-cdef int add_fields(string& key, Walk& walk, Column column) except -1:
+cdef int add_fields(string& key, Walk& walk, Column column, Column parent) except -1:
     cdef Span span = remembered(column)
     cdef PyObject* fields = NULL
     cdef int32_t level = 0
@@ -179,7 +197,7 @@ cdef int add_fields(string& key, Walk& walk, Column column) except -1:
         level = span.level
         walk.any_field = True
         has_forbidden_nulls = (
-            column._null_count != 0
+            has_own_nulls(column, parent)
             and not (<ImportedFields><object>span.fields).levels[level].is_nullable
         )
     if fields == walk.run.fields and (fields == NULL or level == walk.run.first + walk.run.size):
@@ -192,8 +210,9 @@ cdef int add_fields(string& key, Walk& walk, Column column) except -1:
         end_run(key, walk)
         walk.run = Run(NULL, 0, 0)
     if column._num_children:
+        parent = column if column._data_type.c_obj.id() == type_id.STRUCT else None
         for child in arrow_children(column):
-            add_fields(key, walk, <Column?>child)
+            add_fields(key, walk, <Column?>child, parent)
     return 0
 
 
@@ -209,7 +228,7 @@ cdef bytes fields_key(tuple columns, bint is_table):
     walk.any_field = False
     key.push_back(<char>is_table)
     for column in columns:
-        add_fields(key, walk, <Column?>column)
+        add_fields(key, walk, <Column?>column, None)
     if not walk.any_field:
         return None
     end_run(key, walk)

@@ -8,7 +8,12 @@ from dataclasses import replace
 
 import pylibcudf as plc
 
-from .._core.imported_fields import arrow_children, imported_fields, imported_schema
+from .._core.imported_fields import (
+    arrow_children,
+    has_own_nulls,
+    imported_fields,
+    imported_schema,
+)
 from .._core.schema import SchemaSpec
 from .metadata import ColumnMetadata, from_field
 from .options import Kind
@@ -30,17 +35,17 @@ def spec_of_fields(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSpe
     columns
         The columns.
     """
-    fields = tuple(_describe(column, "") for column in columns)
+    fields = tuple(_describe(column, "", None) for column in columns)
     if kind == "table":
         fields = _named(fields)
     return SchemaSpec(fields, {}), [imported_fields(level) for level in _levels(columns)]
 
 
-def _describe(column: plc.Column, default_name: str) -> ColumnMetadata:
+def _describe(column: plc.Column, default_name: str, parent: plc.Column | None) -> ColumnMetadata:
     """Return the metadata of a column: at each level that of its field, if it has one."""
     is_struct = column.type().id() == plc.TypeId.STRUCT
     children = tuple(
-        _describe(child, str(i) if is_struct else "item")
+        _describe(child, str(i) if is_struct else "item", column if is_struct else None)
         for i, child in enumerate(arrow_children(column))
     )
     schema = imported_schema(column)
@@ -48,7 +53,7 @@ def _describe(column: plc.Column, default_name: str) -> ColumnMetadata:
         return ColumnMetadata(default_name, children=_named(children) if is_struct else children)
     field = as_field(schema)
     # What was required may have lost values since.
-    nullable = field.nullable or column.null_count() > 0
+    nullable = field.nullable or has_own_nulls(column, parent)
     return replace(from_field(field), nullable=nullable, children=children)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.columns import rebuild, rebuild_all
+from .._core.imported_fields import has_own_nulls
 from ..arrow.metadata import (
     EXTENSION_METADATA,
     EXTENSION_NAME,
@@ -45,6 +46,7 @@ def column_to_pylibcudf(
     name: str,
     share_buffer: ShareBuffer,
     field: pa.Field | None = None,
+    parent: plc.Column | None = None,
 ) -> tuple[plc.Column, ColumnMetadata]:
     """Return a cuDF column and its metadata for an export, without copying data.
 
@@ -65,6 +67,8 @@ def column_to_pylibcudf(
     field
         The field that it was imported with, or None. The export follows it as far as the type of
         the column allows.
+    parent
+        The struct that it is a child of, if any.
     """
     child_fields = _imported_child_fields(field, dtype)
     result, metadata = _convert(column, dtype, name, share_buffer, child_fields)
@@ -72,7 +76,7 @@ def column_to_pylibcudf(
         return result, metadata
     return result, replace(
         metadata,
-        nullable=field.nullable or column.null_count() > 0,
+        nullable=field.nullable or has_own_nulls(column, parent),
         metadata={**kept_metadata(field), **metadata.metadata},
         imported_schema=field.__arrow_c_schema__(),
     )
@@ -138,7 +142,9 @@ def _convert_children(
     children = column.children()
     fields = imported if len(imported) == len(children) else [None] * len(children)
     converted = [
-        column_to_pylibcudf(child, dtype, str(name), share_buffer, attached_to_memory(child, field))
+        column_to_pylibcudf(
+            child, dtype, str(name), share_buffer, attached_to_memory(child, field), column
+        )
         for child, (name, dtype), field in zip(children, dtypes.items(), fields, strict=True)
     ]
     return [child for child, _ in converted], tuple(metadata for _, metadata in converted)

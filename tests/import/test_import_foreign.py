@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -174,3 +177,29 @@ def test_more_elements_of_a_fixed_size_than_cudf_can_count():
     array = pa.Array.from_buffers(pa.list_(pa.null(), 2**12), 2**20, [None], children=[child])
     message = refused(OverflowError, Producer(array))
     assert str(2**32) in message
+
+
+#: polars gives arrays of nulls one buffer, where the specification has none.
+POLARS_NULLS = {
+    "column": pl.Series("a", [None, None]),
+    "slice": pl.Series("a", [None] * 100)[3:70],
+    "no rows": pl.Series("a", [], dtype=pl.Null),
+    "below a list": pl.Series("a", [[None], None, [None, None], []]),
+    "below a fixed-size list": pl.Series("a", [[None] * 2] * 3, dtype=pl.Array(pl.Null, 2)),
+    "below a struct": pl.Series("a", [{"n": None, "i": 1}, {"n": None, "i": None}]),
+}
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+@pytest.mark.parametrize("name", POLARS_NULLS)
+def test_all_null_columns_of_polars(name, validate):
+    frame = pl.DataFrame({"a": POLARS_NULLS[name], "b": range(len(POLARS_NULLS[name]))})
+    expected = frame.to_dict(as_series=False)
+    table = bridge.from_arrow_device(frame, to="pylibcudf", validate=validate)
+    exported = [bridge.to_arrow_device(table), bridge.to_arrow_device(frame)]
+    stream = bridge.to_arrow_device_stream(frame)
+    for array in [*exported, *stream]:
+        assert pa.record_batch(array).to_pydict() == expected
+    message = io.BytesIO()
+    bridge.ipc.write_stream(frame, message)
+    assert pa.ipc.open_stream(message.getvalue()).read_all().to_pydict() == expected

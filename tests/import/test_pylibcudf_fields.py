@@ -212,6 +212,74 @@ def test_required_columns_stay_so_while_nothing_is_null():
         assert left(plc.Table([column])).schema.equals(batch.schema)
 
 
+#: A struct with required fields, one of them a struct with a required field.
+REQUIRED = pa.struct(
+    [
+        pa.field("n", pa.int64(), nullable=False),
+        pa.field("in", pa.struct([pa.field("s", pa.string(), nullable=False)]), nullable=False),
+    ]
+)
+
+
+def required_rows(mask):
+    inner_type = REQUIRED.field("in").type
+    inner = pa.StructArray.from_arrays(
+        [pa.array(["s"] * len(mask), pa.string())], fields=list(inner_type)
+    )
+    return pa.StructArray.from_arrays(
+        [pa.array(range(len(mask)), pa.int64()), inner],
+        fields=list(REQUIRED),
+        mask=pa.array(mask, pa.bool_()),
+    )
+
+
+@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+def test_required_fields_stay_so_below_null_structs(to):
+    masks = [[False] * 3, [True, False, True], [True] * 2, [True, True, False], []]
+    batches = [batch_of(required_rows(mask)) for mask in masks]
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    parts = list(bridge.from_arrow_device_stream(reader, to=to, concat=False))
+    for part, batch in zip(parts, batches, strict=True):
+        found = left(part)
+        assert found["x"].type == REQUIRED
+        assert found["x"].to_pylist() == batch["x"].to_pylist()
+    again = pa.table(bridge.to_arrow_device_stream(parts))
+    assert again.schema.field("x").type == REQUIRED
+
+
+def test_required_fields_of_a_sliced_struct_stay_so():
+    (column,) = imported(batch_of(required_rows([True, False, False, True]))).columns()
+    for begin, end in ((0, 2), (1, 3), (2, 4), (0, 4)):
+        part = plc.Column(
+            column.type(),
+            end - begin,
+            None,
+            column.null_mask(),
+            (begin == 0) + (end == 4),
+            begin,
+            column.children(),
+        )
+        assert left(plc.Table([part])).column(0).type == REQUIRED
+
+
+def test_fields_with_nulls_of_their_own_are_nullable_below_null_structs():
+    (column,) = imported(batch_of(required_rows([True, False, False]))).columns()
+    (values, inner) = column.children()
+    mask = to_plc(pa.array([None, None, 1])).null_mask()
+    for _ in range(2):
+        children = [values.with_mask(mask, 2), inner]
+        edited = plc.Column(column.type(), 3, None, column.null_mask(), 1, 0, children)
+        found = left(plc.Table([edited])).column(0)
+        assert [field.nullable for field in found.type] == [True, False]
+        assert found.to_pylist() == [
+            None,
+            {"n": None, "in": {"s": "s"}},
+            {"n": 2, "in": {"s": "s"}},
+        ]
+        # Without the other column's schema.
+        assert left(plc.Table([column]))["x"].type == REQUIRED
+
+
 def test_extensions_keep_their_name_and_storage():
     metadata = {"ARROW:extension:name": "a.map", "ARROW:extension:metadata": "p"}
     batch = batch_of(COLUMNS["map"], metadata=metadata)

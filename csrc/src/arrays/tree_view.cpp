@@ -17,9 +17,10 @@ void view_node(array_tree& tree,
   node.length                    = array.length;
   node.null_count                = array.null_count;
   node.offset                    = array.offset;
-  auto const num_buffers         = static_cast<std::size_t>(array.n_buffers);
-  if (node.layout == array_layout::views) { tree.add_view_buffers(node, num_buffers); }
-  for (std::size_t i = 0; i < num_buffers; ++i) { node.buffer(i) = array.buffers[i]; }
+  if (node.layout == array_layout::views) {
+    tree.add_view_buffers(node, static_cast<std::size_t>(array.n_buffers));
+  }
+  for (std::size_t i = 0; i < node.num_buffers(); ++i) { node.buffer(i) = array.buffers[i]; }
   if (node.layout == array_layout::fixed) { node.per_row = type.element_bits; }
   if (node.layout == array_layout::fixed_lists) { node.per_row = type.list_size; }
   node.num_children = static_cast<std::size_t>(array.n_children);

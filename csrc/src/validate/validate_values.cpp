@@ -71,7 +71,7 @@ class level_checker {
   /// Of all rows, also those that nobody above refers to.
   void check_null_count() const
   {
-    if (array_.null_count <= 0 || array_.n_buffers == 0) { return; }
+    if (array_.null_count <= 0 || num_buffers(types_.type.layout) == 0) { return; }
     auto nulls = std::int64_t{0};
     if (auto const* mask = array_.buffers[0]; mask != nullptr) {
       auto const end = array_.offset + array_.length;
