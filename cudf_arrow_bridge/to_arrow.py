@@ -140,6 +140,7 @@ def to_arrow_device_stream(
     requested_schema: Any = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
+    memory_map: bool = False,
     stream: Any = None,
     mr: Any = None,
     preserve_index: bool | None = None,
@@ -170,6 +171,11 @@ def to_arrow_device_stream(
         Of files and datasets, the columns to read, in this order. None: all.
     filter : pyarrow.compute.Expression, optional
         Of files and datasets, which rows to read, such as ``pyarrow.compute.field("a") > 0``.
+    memory_map : bool
+        Whether local files of Arrow IPC are mapped into memory: the buffers of uncompressed batches
+        are then the file's own memory, which nobody may change or truncate while they are used.
+        What another process writes to such a file changes the values; one that is truncated ends
+        this process with SIGBUS. A file that is replaced, as `ipc.write_file` does, is safe.
     stream : optional
         The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
         or read here, on cuDF's default stream.
@@ -208,7 +214,7 @@ def to_arrow_device_stream(
     is null there, and types are widened.
 
     Each row group of Parquet, batch of Arrow IPC and block of CSV is read when it is asked for.
-    Uncompressed batches of local Arrow files are not copied. On a GPU cuDF's chunked reader reads
+    Uncompressed batches of mapped Arrow files are not copied. On a GPU cuDF's chunked reader reads
     the row groups of local Parquet files; pyarrow reads all else, and Parquet with a `filter`, with
     categories, with columns of folders, and files whose types are not those of the schema.
 
@@ -244,7 +250,7 @@ def to_arrow_device_stream(
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     max_rows = check_max_rows(max_rows)
-    source = open_source(source, columns, filter)
+    source = open_source(source, columns, filter, memory_map)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     passes = StreamPasses(source, arguments, max_rows, preserve_index, requested)
     return DeviceArrayStream(passes, partial(ArrayExporter, arguments))

@@ -172,10 +172,10 @@ def _arrow_file(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.
     import cudf_arrow_bridge as bridge
 
     try:
-        with bridge.ipc.open_file(path, device_type="cpu", memory_map=True) as file:
+        with bridge.ipc.open_file(path, device_type="cpu") as file:
             return _take_rows(map(pa.record_batch, file), file.schema, rows)
     except TypeError:  # cuDF has no type for a column
-        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        reader = pa.ipc.open_file(path)
         batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
         return _take_rows(batches, reader.schema, rows)
 
@@ -186,10 +186,10 @@ def _arrow_stream(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], p
     import cudf_arrow_bridge as bridge
 
     try:
-        with bridge.ipc.open_stream(path, device_type="cpu", memory_map=True) as stream:
+        with bridge.ipc.open_stream(path, device_type="cpu") as stream:
             return _take_rows(map(pa.record_batch, stream), stream.schema, rows)
     except TypeError:  # cuDF has no type for a column
-        reader = pa.ipc.open_stream(pa.memory_map(str(path)))
+        reader = pa.ipc.open_stream(path)
         return _take_rows(reader, reader.schema, rows)
 
 

@@ -32,6 +32,7 @@ def to_dataframe(
     to: To | None = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
+    memory_map: bool = False,
     max_rows: int | None = None,
     blocksize: int | str = BLOCKSIZE,
 ) -> DataFrame | Series:
@@ -43,7 +44,7 @@ def to_dataframe(
 
     Parameters
     ----------
-    source, columns, filter, max_rows, blocksize
+    source, columns, filter, memory_map, max_rows, blocksize
         See `to_futures`.
     to : {"cudf", "pandas"}, optional
         What partitions are. "cudf": frames on the GPUs of workers, which take the arrays without
@@ -89,7 +90,7 @@ def to_dataframe(
     from dask.base import get_scheduler
     from dask.dataframe import from_delayed
 
-    parts = parts_of(source, columns, filter, max_rows, blocksize)
+    parts = parts_of(source, columns, filter, memory_map, max_rows, blocksize)
     if parts is not None:
         meta = _meta_of(parts[0].schema, target)
         frames = [delayed(read_frame)(part, target) for part in parts]

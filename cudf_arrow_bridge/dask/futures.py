@@ -24,6 +24,7 @@ def to_futures(
     client: Client | None = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
+    memory_map: bool = False,
     max_rows: int | None = None,
     blocksize: int | str = BLOCKSIZE,
 ) -> list[Future]:
@@ -40,7 +41,7 @@ def to_futures(
         the same names, on a file system that they share, or by a URL of fsspec.
     client : distributed.Client, optional
         The client of the cluster; None for Dask's current one.
-    columns, filter : optional
+    columns, filter, memory_map : optional
         Of files and datasets, what to read; see `to_arrow_device_stream`.
     max_rows : int, optional
         Of anything but files, the maximum number of rows of an array. None: each batch is one.
@@ -95,7 +96,7 @@ def to_futures(
         from distributed import default_client
 
         client = default_client()
-    parts = parts_of(source, columns, filter, max_rows, blocksize)
+    parts = parts_of(source, columns, filter, memory_map, max_rows, blocksize)
     if parts is None:
         stream = to_arrow_device_stream(source, columns=columns, filter=filter, max_rows=max_rows)
         return scatter(stream, client)

@@ -28,6 +28,7 @@ def parts_of(
     source: Any,
     columns: Sequence[str] | None,
     filter: pc.Expression | None,
+    memory_map: bool,
     max_rows: int | None,
     blocksize: int | str,
 ) -> Sequence[Part] | None:
@@ -35,7 +36,7 @@ def parts_of(
 
     Parameters
     ----------
-    source, columns, filter, max_rows, blocksize
+    source, columns, filter, memory_map, max_rows, blocksize
         See `to_futures`.
 
     Returns
@@ -51,7 +52,7 @@ def parts_of(
     from dask.utils import parse_bytes
 
     size = parse_bytes(blocksize)
-    opened = open_source(source, columns, filter)
+    opened = open_source(source, columns, filter, memory_map)
     parts = opened.split(size) if isinstance(opened, (DatasetSource, FilesSource)) else None
     if parts is not None and max_rows is not None:
         raise ValueError(f"max_rows={max_rows} with files found, blocksize= expected")

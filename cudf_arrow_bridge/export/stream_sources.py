@@ -36,13 +36,16 @@ Take = Callable[[Any], None]
 
 
 def open_source(
-    source: Any, columns: Sequence[str] | None = None, filter: pc.Expression | None = None
+    source: Any,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,
+    memory_map: bool = False,
 ) -> Any:
     """Open the files of a source that names some; return any other source as it is.
 
     Parameters
     ----------
-    source, columns, filter
+    source, columns, filter, memory_map
         What `to_arrow_device_stream` takes.
 
     Returns
@@ -60,15 +63,16 @@ def open_source(
     """
     query = Query(columns, filter)
     if isinstance(source, (str, os.PathLike)):
-        return open_files(find_files([source]), query)
+        return open_files(find_files([source], memory_map), query)
     if isinstance(source, (list, tuple)):
         if source and all(isinstance(item, os.PathLike) for item in source):
-            return open_files(find_files(source), query)
+            return open_files(find_files(source, memory_map), query)
         for item in source:
             _refuse_text(item)
     if is_dataset(source):
         return DatasetSource(source, query)
-    for name, value in (("columns", columns), ("filter", filter)):
+    given = {"columns": columns, "filter": filter, "memory_map": memory_map or None}
+    for name, value in given.items():
         if value is not None:
             raise ValueError(
                 f"{name}= with an object of type {type(source).__name__} found, only with paths or"

@@ -54,7 +54,8 @@ def open_stream(
     validate : {"sizes", "minimal", "full"}
         What is checked; see `from_messages`.
     memory_map : bool
-        Whether a file that a path names is mapped rather than read. It must not change meanwhile.
+        Whether a file that a path names is mapped rather than read; see `to_arrow_device_stream`
+        for what that risks.
     chunk_size : int
         The bytes that are copied to a device at a time.
 

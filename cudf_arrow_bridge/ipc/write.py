@@ -40,7 +40,7 @@ def write_stream(
         What `to_arrow_device_stream` takes. Other arrays than tables become batches of one column.
     sink
         A path, a binary file, a socket, or an object with ``write``. A file that a path names is
-        removed if writing fails.
+        replaced at the end by one that is written beside it; if writing fails, it stays as it was.
     stream, preserve_index, max_rows : optional
         See `messages`.
     compression : {"lz4", "zstd"}, optional

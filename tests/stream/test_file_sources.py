@@ -373,14 +373,39 @@ def mappings(path):
 
 @pytest.mark.parametrize("ending", [".arrow", ".arrows"])
 @pytest.mark.parametrize("columns", [None, ["real"]])
-def test_arrow_files_are_not_copied(tmp_path, ending, columns):
+def test_arrow_files_are_mapped_if_asked_for(tmp_path, ending, columns):
     (path,) = write_parts(tmp_path, ending, 1)
-    batches = list(bridge.to_arrow_device_stream(path, columns=columns))
+    stream = bridge.to_arrow_device_stream(path, columns=columns)
+    assert pa.table(stream).num_rows
+    assert not mappings(path)
+    batches = list(bridge.to_arrow_device_stream(path, columns=columns, memory_map=True))
     mapped = mappings(path)
     buffers = [buffer for batch in batches for buffer in batch.buffers() if buffer.size]
     assert len(buffers) == 5 * (1 if columns else 4)
     for buffer in buffers:
         assert any(buffer.address in addresses for addresses in mapped)
+
+
+def bytes_read():
+    """How many bytes this process has read by calls of the system."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_other_columns_of_arrow_files_are_not_read(tmp_path):
+    rows = 1 << 20
+    table = pa.table({"a": pa.nulls(rows, pa.int64()), "b": range(rows), "c": range(rows)})
+    path = tmp_path / "table.arrow"
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    before = bytes_read()
+    (batch,) = bridge.to_arrow_device_stream(path, columns=["c"])
+    assert bytes_read() - before < 9 * rows
+    assert pa.record_batch(batch).to_pydict() == {"c": table["c"].to_pylist()}
+
+
+def test_mapping_is_of_files():
+    with pytest.raises(ValueError, match="memory_map= with an object of type Table"):
+        bridge.to_arrow_device_stream(TABLE, memory_map=True)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", ".arrows", ".csv"])

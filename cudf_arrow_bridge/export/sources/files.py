@@ -19,7 +19,6 @@ from .paths import Files
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
-    from pyarrow.fs import FileSystem
 
     from ..._core.protocols import Stream
 
@@ -91,11 +90,14 @@ class FilesSource:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         read = _READERS[self._files.format]
+        # A filter may need other columns, and a batch without columns has no rows.
+        is_whole = self._query.filter is not None or not self._query.columns
+        schema = self._stored if is_whole else self.schema
         for path, keys in self._paths:
             try:
-                with closing(read(self._files.filesystem, path, self._stored)) as batches:
+                with closing(read(self._files, path, schema)) as batches:
                     for batch in batches:
-                        yield self._query.of(conform(batch, self._stored, keys))
+                        yield self._query.of(conform(batch, schema, keys))
                         del batch
             except pa.ArrowInvalid as error:
                 raise ValueError(f"{path}: {error}") from error
@@ -142,27 +144,33 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _arrow_file(filesystem: FileSystem, path: str, schema: pa.Schema) -> Batches:
-    with pa.ipc.open_file(filesystem.open_input_file(path)) as reader:
+def _arrow_file(files: Files, path: str, schema: pa.Schema) -> Batches:
+    file = files.filesystem.open_input_file(path)
+    options = pa.ipc.IpcReadOptions()
+    if not files.memory_map:
+        # With this option pyarrow copies, also from mapped files.
+        indices = map(pa.ipc.open_file(file).schema.get_field_index, schema.names)
+        options.included_fields = [index for index in indices if index >= 0]
+    with pa.ipc.open_file(file, options=options) as reader:
         for index in range(reader.num_record_batches):
             yield reader.get_batch(index)
 
 
-def _arrow_stream(filesystem: FileSystem, path: str, schema: pa.Schema) -> Batches:
-    with pa.ipc.open_stream(filesystem.open_input_file(path)) as reader:
+def _arrow_stream(files: Files, path: str, schema: pa.Schema) -> Batches:
+    with pa.ipc.open_stream(files.filesystem.open_input_file(path)) as reader:
         yield from reader
 
 
-def _csv(filesystem: FileSystem, path: str, schema: pa.Schema) -> Batches:
+def _csv(files: Files, path: str, schema: pa.Schema) -> Batches:
     from pyarrow import csv
 
     options = csv.ConvertOptions(column_types={field.name: field.type for field in schema})
     # The input stream decompresses what is named so.
-    with csv.open_csv(filesystem.open_input_stream(path), convert_options=options) as reader:
+    with csv.open_csv(files.filesystem.open_input_stream(path), convert_options=options) as reader:
         yield from reader
 
 
-_READERS: dict[str, Callable[[FileSystem, str, pa.Schema], Batches]] = {
+_READERS: dict[str, Callable[[Files, str, pa.Schema], Batches]] = {
     "arrow-file": _arrow_file,
     "arrow-stream": _arrow_stream,
     "csv": _csv,

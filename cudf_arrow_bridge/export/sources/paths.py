@@ -29,11 +29,13 @@ class Files:
     name
         What the caller named, for messages.
     filesystem
-        The filesystem, which maps local Arrow files into memory.
+        The filesystem.
     paths
         The files, in order, as the filesystem names them.
     format
         See `FileFormat`.
+    memory_map
+        Whether the filesystem maps files into memory.
     base
         The folder below which folders are named ``key=value``; None if there is none.
     """
@@ -42,16 +44,19 @@ class Files:
     filesystem: pyarrow.fs.FileSystem
     paths: list[str]
     format: str
+    memory_map: bool
     base: str | None
 
 
-def find_files(names: Sequence[str | os.PathLike[str]]) -> Files:
+def find_files(names: Sequence[str | os.PathLike[str]], memory_map: bool = False) -> Files:
     """Find the files that paths stand for.
 
     Parameters
     ----------
     names
         One path, URL or glob; or several paths.
+    memory_map
+        Whether local Arrow files are mapped into memory rather than read.
 
     Raises
     ------
@@ -80,11 +85,13 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> Files:
             f"{first}: {error}; a pyarrow.dataset.Dataset can say how other files are read"
         ) from None
     _check_one_format(paths)
+    memory_map = memory_map and file_format.startswith("arrow") and _is_local(filesystem)
     return Files(
         ", ".join(os.fspath(name) for name in names),
-        _as_pyarrow(filesystem, file_format),
+        _as_pyarrow(filesystem, memory_map),
         paths,
         file_format,
+        memory_map,
         base if len(names) == 1 else None,
     )
 
@@ -139,11 +146,15 @@ def _check_one_format(paths: list[str]) -> None:
             )
 
 
-def _as_pyarrow(filesystem: Any, file_format: str) -> pyarrow.fs.FileSystem:
-    from fsspec.implementations.local import LocalFileSystem
+def _as_pyarrow(filesystem: Any, memory_map: bool) -> pyarrow.fs.FileSystem:
     from pyarrow import fs
 
-    if isinstance(filesystem, LocalFileSystem):
-        # The buffers of Arrow files are used as they lie in the file.
-        return fs.LocalFileSystem(use_mmap=file_format.startswith("arrow"))
+    if _is_local(filesystem):
+        return fs.LocalFileSystem(use_mmap=memory_map)
     return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+
+
+def _is_local(filesystem: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(filesystem, LocalFileSystem)

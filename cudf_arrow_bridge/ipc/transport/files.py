@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which objects are files of the system, that bytes go to and come from by their descriptors."""
+"""Files of the system: which objects are some, and files that are replaced as a whole."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import secrets
 import socket
+import stat
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["check_binary", "follow_descriptor", "raw_file_of", "socket_descriptor"]
+__all__ = ["check_binary", "follow_descriptor", "raw_file_of", "replace_file", "socket_descriptor"]
 
 # Exactly these: a subclass may do something else with what is read and written.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
@@ -51,3 +55,64 @@ def follow_descriptor(file: Any, raw: io.FileIO) -> None:
         position = raw.tell()
         file.seek(0, os.SEEK_END)
         file.seek(position)
+
+
+@contextlib.contextmanager
+def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
+    """Give a descriptor to write a file to, which replaces the one at the path at the end.
+
+    The file is written under another name in the same folder, flushed to the disk and renamed, so
+    that the path has the old content or the new, and readers of the old file keep it. An error
+    leaves the old file. The new file has the mode, and if possible the owner, of the old one. Links
+    are followed. What is no regular file is written to as it is.
+
+    Parameters
+    ----------
+    path
+        The path; a leading ``~`` is the home folder.
+
+    Raises
+    ------
+    OSError
+        If the folder or an old file cannot be written to, or the system takes no more.
+    """
+    path = os.path.realpath(os.path.expanduser(path))
+    old = None
+    with contextlib.suppress(FileNotFoundError):
+        file = open(path, "wb", buffering=0, opener=_open_without_truncation)  # noqa: SIM115
+        old = os.fstat(file.fileno())
+    if old is not None:
+        with file:
+            if not stat.S_ISREG(old.st_mode):
+                yield file.fileno()
+                return
+    folder = os.path.dirname(path)
+    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb", buffering=0) as file:
+            if old is not None:
+                with contextlib.suppress(PermissionError):
+                    os.chown(file.fileno(), old.st_uid, old.st_gid)
+                os.chmod(file.fileno(), stat.S_IMODE(old.st_mode))
+            yield file.fileno()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _flush_folder(folder)
+
+
+def _open_without_truncation(path: str, flags: int) -> int:
+    return os.open(path, os.O_WRONLY)
+
+
+def _flush_folder(folder: str) -> None:
+    """Flush a new name to the disk, where the file system can do so for folders."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -6,16 +6,20 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core.ipc.body import BodyBuffer, IpcBody
 from ..._core.ipc.body_transfer import BodyDownload, host_body, write_body
 from ...cuda.residency import DeviceType
-from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
+from .files import (
+    check_binary,
+    follow_descriptor,
+    raw_file_of,
+    replace_file,
+    socket_descriptor,
+)
 from .framing import Block, frame_metadata
 
 if TYPE_CHECKING:
@@ -32,12 +36,7 @@ _NO_CHUNK = 1
 
 
 class Sink(ABC):
-    """Takes messages one after the other; a context manager.
-
-    Parameters
-    ----------
-    close
-        Called at the end, with whether an error has ended the context.
+    """Takes messages one after the other.
 
     Attributes
     ----------
@@ -45,8 +44,7 @@ class Sink(ABC):
         The bytes written, from where the sink stood when it was opened.
     """
 
-    def __init__(self, close: Callable[[bool], None]) -> None:
-        self._close = close
+    def __init__(self) -> None:
         self.position = 0
 
     def write_message(
@@ -87,23 +85,12 @@ class Sink(ABC):
     @abstractmethod
     def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None: ...
 
-    def __enter__(self) -> Sink:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._close(error_type is not None)
-
 
 class _Descriptor(Sink):
     """A file, pipe or socket, to which the system writes the buffers from where they lie."""
 
-    def __init__(self, fd: int, close: Callable[[bool], None]) -> None:
-        super().__init__(close)
+    def __init__(self, fd: int) -> None:
+        super().__init__()
         self._fd = fd
 
     def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
@@ -122,7 +109,7 @@ class _Writer(Sink):
     """
 
     def __init__(self, write: Callable[[Any], int | None], is_raw: bool) -> None:
-        super().__init__(_do_nothing)
+        super().__init__()
         self._write_some = write
         self._is_raw = is_raw
 
@@ -154,10 +141,8 @@ class _Writer(Sink):
             written = self._write_some(rest)
 
 
-def _do_nothing(failed: bool) -> None: ...
-
-
-def open_sink(sink: Any) -> Sink:
+@contextlib.contextmanager
+def open_sink(sink: Any) -> Iterator[Sink]:
     """Open what messages are written to.
 
     Parameters
@@ -170,8 +155,8 @@ def open_sink(sink: Any) -> Sink:
         how much it took, None being all, except for raw files, which then have no room. An object
         that keeps pieces of device memory, instead of copies, gets a BufferError.
 
-        A path is opened for writing, and closed. If an error leaves the context, a regular file
-        is removed: it would end in the middle.
+        A file at a path is replaced at the end, and stays as it was if an error leaves the context;
+        see `replace_file`.
 
     Raises
     ------
@@ -179,32 +164,24 @@ def open_sink(sink: Any) -> Sink:
         If it is none of these, or a text file.
     """
     if isinstance(sink, (str, os.PathLike)):
-        return _open_path(sink)
-    fd = socket_descriptor(sink)
-    if fd is not None:
-        return _Descriptor(fd, _do_nothing)
-    if callable(getattr(sink, "sendall", None)):
-        return _Writer(sink.sendall, is_raw=False)
-    check_binary(sink, "write", "sink")
-    raw = raw_file_of(sink)
-    if raw is None:
-        return _Writer(sink.write, is_raw=isinstance(sink, io.RawIOBase))
-    if not raw.writable():
-        raise io.UnsupportedOperation(
-            "sink: a file open for reading found, one for writing expected"
-        )
-    sink.flush()
-    return _Descriptor(raw.fileno(), lambda failed: follow_descriptor(sink, raw))
-
-
-def _open_path(path: str | os.PathLike[str]) -> Sink:
-    file = open(path, "wb", buffering=0)  # noqa: SIM115  # closed by the sink
-
-    def close(failed: bool) -> None:
-        is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-        file.close()
-        if failed and is_regular:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-
-    return _Descriptor(file.fileno(), close)
+        with replace_file(sink) as fd:
+            yield _Descriptor(fd)
+    elif (descriptor := socket_descriptor(sink)) is not None:
+        yield _Descriptor(descriptor)
+    elif callable(getattr(sink, "sendall", None)):
+        yield _Writer(sink.sendall, is_raw=False)
+    else:
+        check_binary(sink, "write", "sink")
+        raw = raw_file_of(sink)
+        if raw is None:
+            yield _Writer(sink.write, is_raw=isinstance(sink, io.RawIOBase))
+            return
+        if not raw.writable():
+            raise io.UnsupportedOperation(
+                "sink: a file open for reading found, one for writing expected"
+            )
+        sink.flush()
+        try:
+            yield _Descriptor(raw.fileno())
+        finally:
+            follow_descriptor(sink, raw)

@@ -375,7 +375,7 @@ def _has_buffer(source: Any) -> bool:
 
 
 def _open_path(path: str | os.PathLike[str], memory_map: bool) -> Source:
-    file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by the source
+    file = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115  # closed by the source
     if not memory_map:
         return _Descriptor(file.fileno(), file.close)
     with file:

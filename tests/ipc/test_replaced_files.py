@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file is replaced as a whole: its old content stays until the new one is complete."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+TABLE = pa.table({"a": range(1000), "b": [str(i) for i in range(1000)]})
+
+WRITERS = {"file": bridge.ipc.write_file, "stream": bridge.ipc.write_stream}
+READERS = {"file": pa.ipc.open_file, "stream": pa.ipc.open_stream}
+
+pytestmark = pytest.mark.parametrize("form", WRITERS)
+
+
+def read(path, form):
+    return READERS[form](path.read_bytes()).read_all()
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def failing_batches():
+    yield from TABLE.to_batches(max_chunksize=100)
+    raise ZeroDivisionError
+
+
+@pytest.fixture
+def path(tmp_path, form):
+    result = tmp_path / "table.arrow"
+    WRITERS[form](TABLE, result)
+    return result
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+def test_a_frame_read_from_a_file_is_written_back_to_it(path, form, memory_map):
+    stream = bridge.to_arrow_device_stream(path, memory_map=memory_map)
+    frame = bridge.from_arrow_device_stream(stream)
+    WRITERS[form](frame, path)
+    assert read(path, form).to_pydict() == TABLE.to_pydict()
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+def test_a_file_is_written_onto_itself(path, form, memory_map):
+    WRITERS[form](path, path)
+    assert read(path, form).equals(TABLE)
+    WRITERS[form](bridge.to_arrow_device_stream(path, memory_map=memory_map), path)
+    assert read(path, form).equals(TABLE)
+    opened = getattr(bridge.ipc, f"open_{form}")(path, memory_map=memory_map)
+    WRITERS[form](opened, path)
+    opened.release()
+    assert read(path, form).equals(TABLE)
+
+
+def test_arrays_of_a_mapped_file_keep_the_old_content(path, form):
+    opened = getattr(bridge.ipc, f"open_{form}")(path, memory_map=True)
+    (batch,) = opened
+    WRITERS[form](pa.table({"a": [1]}), path)
+    assert pa.table(batch).equals(TABLE)
+    opened.release()
+
+
+def test_an_error_leaves_the_old_file(path, form):
+    before = path.read_bytes()
+    with pytest.raises(ZeroDivisionError):
+        WRITERS[form](failing_batches(), path)
+    assert path.read_bytes() == before
+    assert names_in(path.parent) == ["table.arrow"]
+
+
+def test_an_error_leaves_no_new_file(tmp_path, form):
+    with pytest.raises(ZeroDivisionError):
+        WRITERS[form](failing_batches(), tmp_path / "new.arrow")
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o755, 0o200])
+def test_the_mode_stays(path, form, mode):
+    path.chmod(mode)
+    WRITERS[form](TABLE[:10], path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    path.chmod(0o600)
+    assert read(path, form).equals(TABLE[:10])
+
+
+def test_a_new_file_has_the_mode_of_the_umask(tmp_path, form):
+    before = os.umask(0o027)
+    try:
+        WRITERS[form](TABLE, tmp_path / "new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_links_are_followed(tmp_path, form, exists):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    target, link = folder / "target", tmp_path / "link"
+    if exists:
+        target.write_bytes(b"old")
+    link.symlink_to("data/target")
+    WRITERS[form](TABLE, link)
+    assert link.is_symlink()
+    assert read(target, form).equals(TABLE)
+    assert names_in(folder) == ["target"]
+
+
+def test_the_home_folder_has_a_short_name(tmp_path, form, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    WRITERS[form](TABLE, "~/table")
+    assert read(tmp_path / "table", form).equals(TABLE)
+    with getattr(bridge.ipc, f"open_{form}")("~/table") as opened:
+        assert pa.table(opened).equals(TABLE)
+
+
+def test_pipes_and_devices_are_written_to_as_they_are(tmp_path, form):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reading = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reading.start()
+    WRITERS[form](TABLE, pipe)
+    reading.join()
+    assert READERS[form](found[0]).read_all().equals(TABLE)
+    assert names_in(tmp_path) == ["pipe"]
+    with pytest.raises(OSError, match="No space left"):
+        WRITERS[form](TABLE, "/dev/full")
+    WRITERS[form](TABLE, "/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_read_only_file_or_folder_is_refused(path, form):
+    if os.getuid() == 0:
+        pytest.skip("root may write to all files")
+    before = path.read_bytes()
+    path.chmod(0o400)
+    with pytest.raises(PermissionError):
+        WRITERS[form](TABLE[:10], path)
+    path.chmod(0o600)
+    path.parent.chmod(0o500)
+    with pytest.raises(PermissionError):
+        WRITERS[form](TABLE[:10], path)
+    path.parent.chmod(0o700)
+    assert path.read_bytes() == before
+
+
+def test_folders_are_refused(tmp_path, form):
+    with pytest.raises(IsADirectoryError):
+        WRITERS[form](TABLE, tmp_path)
