@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer; then a minute of
-# hostile structs on each core, which is $1 seconds if given. Needs what dev/test.sh installs.
+# hostile structs on each core, which is $1 seconds if given; then 1,000 writes of files that signals and errors of the
+# system end. Needs what dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -23,3 +24,8 @@ for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do
   "$fuzz" --seconds "${1:-60}" --seed "$run$seed" &
 done
 for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do wait -n; done
+
+step "Files whose writing fails"
+"${CC:-cc}" -shared -fPIC tests/testing/ipc/faulty_calls.c -o build/faulty_calls.so -ldl
+LD_PRELOAD="$PWD/build/faulty_calls.so" PYTHONPATH="$PWD/tests" RAPIDS_NO_INITIALIZE=1 \
+  python -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000

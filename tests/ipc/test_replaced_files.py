@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -17,7 +21,7 @@ TABLE = pa.table({"a": range(1000), "b": [str(i) for i in range(1000)]})
 WRITERS = {"file": bridge.ipc.write_file, "stream": bridge.ipc.write_stream}
 READERS = {"file": pa.ipc.open_file, "stream": pa.ipc.open_stream}
 
-pytestmark = pytest.mark.parametrize("form", WRITERS)
+forms = pytest.mark.parametrize("form", WRITERS)
 
 
 def read(path, form):
@@ -40,6 +44,7 @@ def path(tmp_path, form):
     return result
 
 
+@forms
 @pytest.mark.parametrize("memory_map", [False, True])
 def test_a_frame_read_from_a_file_is_written_back_to_it(path, form, memory_map):
     stream = bridge.to_arrow_device_stream(path, memory_map=memory_map)
@@ -48,6 +53,7 @@ def test_a_frame_read_from_a_file_is_written_back_to_it(path, form, memory_map):
     assert read(path, form).to_pydict() == TABLE.to_pydict()
 
 
+@forms
 @pytest.mark.parametrize("memory_map", [False, True])
 def test_a_file_is_written_onto_itself(path, form, memory_map):
     WRITERS[form](path, path)
@@ -60,6 +66,7 @@ def test_a_file_is_written_onto_itself(path, form, memory_map):
     assert read(path, form).equals(TABLE)
 
 
+@forms
 def test_arrays_of_a_mapped_file_keep_the_old_content(path, form):
     opened = getattr(bridge.ipc, f"open_{form}")(path, memory_map=True)
     (batch,) = opened
@@ -68,6 +75,7 @@ def test_arrays_of_a_mapped_file_keep_the_old_content(path, form):
     opened.release()
 
 
+@forms
 def test_an_error_leaves_the_old_file(path, form):
     before = path.read_bytes()
     with pytest.raises(ZeroDivisionError):
@@ -76,12 +84,14 @@ def test_an_error_leaves_the_old_file(path, form):
     assert names_in(path.parent) == ["table.arrow"]
 
 
+@forms
 def test_an_error_leaves_no_new_file(tmp_path, form):
     with pytest.raises(ZeroDivisionError):
         WRITERS[form](failing_batches(), tmp_path / "new.arrow")
     assert names_in(tmp_path) == []
 
 
+@forms
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o755, 0o200])
 def test_the_mode_stays(path, form, mode):
     path.chmod(mode)
@@ -91,6 +101,7 @@ def test_the_mode_stays(path, form, mode):
     assert read(path, form).equals(TABLE[:10])
 
 
+@forms
 def test_a_new_file_has_the_mode_of_the_umask(tmp_path, form):
     before = os.umask(0o027)
     try:
@@ -100,6 +111,7 @@ def test_a_new_file_has_the_mode_of_the_umask(tmp_path, form):
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
 
 
+@forms
 @pytest.mark.parametrize("exists", [True, False])
 def test_links_are_followed(tmp_path, form, exists):
     folder = tmp_path / "data"
@@ -114,6 +126,7 @@ def test_links_are_followed(tmp_path, form, exists):
     assert names_in(folder) == ["target"]
 
 
+@forms
 def test_the_home_folder_has_a_short_name(tmp_path, form, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     WRITERS[form](TABLE, "~/table")
@@ -122,6 +135,7 @@ def test_the_home_folder_has_a_short_name(tmp_path, form, monkeypatch):
         assert pa.table(opened).equals(TABLE)
 
 
+@forms
 def test_pipes_and_devices_are_written_to_as_they_are(tmp_path, form):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -138,6 +152,7 @@ def test_pipes_and_devices_are_written_to_as_they_are(tmp_path, form):
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
+@forms
 def test_a_read_only_file_or_folder_is_refused(path, form):
     if os.getuid() == 0:
         pytest.skip("root may write to all files")
@@ -153,6 +168,24 @@ def test_a_read_only_file_or_folder_is_refused(path, form):
     assert path.read_bytes() == before
 
 
+@forms
 def test_folders_are_refused(tmp_path, form):
     with pytest.raises(IsADirectoryError):
         WRITERS[form](TABLE, tmp_path)
+
+
+def test_faults_while_a_file_is_written(tmp_path):
+    compiler = os.environ.get("CC") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    tests = Path(__file__).parents[1]
+    library = tmp_path / "faulty_calls.so"
+    source = tests / "testing" / "ipc" / "faulty_calls.c"
+    subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    paths = [str(tests), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    command = [sys.executable, "-m", "testing.ipc.write_faults", library, "50"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "none: new content 10 times" in result.stdout

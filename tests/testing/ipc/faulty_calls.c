@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preloaded before libc: lets one call of the system fail, as if the disk was full or broken.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/uio.h>
+
+static int calls_left = 0;
+static int error = 0;
+
+/// The `count`th call from now on fails with `number`; 0: none does.
+void fail_call(int count, int number)
+{
+  calls_left = count;
+  error      = number;
+}
+
+static int fails(void)
+{
+  if (calls_left == 0 || --calls_left > 0) { return 0; }
+  errno = error;
+  return 1;
+}
+
+ssize_t writev(int fd, const struct iovec* pieces, int count)
+{
+  ssize_t (*next)(int, const struct iovec*, int) = dlsym(RTLD_NEXT, "writev");
+  return fails() ? -1 : next(fd, pieces, count);
+}
+
+int fsync(int fd)
+{
+  int (*next)(int) = dlsym(RTLD_NEXT, "fsync");
+  return fails() ? -1 : next(fd);
+}
+
+int rename(const char* from, const char* to)
+{
+  int (*next)(const char*, const char*) = dlsym(RTLD_NEXT, "rename");
+  return fails() ? -1 : next(from, to);
+}
