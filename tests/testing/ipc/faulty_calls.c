@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 static int calls_left = 0;
-static int error = 0;
+static int error      = 0;
 
 /// The `count`th call from now on fails with `number`; 0: none does.
 void fail_call(int count, int number)
@@ -34,8 +34,8 @@ int fsync(int fd)
   return fails() ? -1 : next(fd);
 }
 
-int rename(const char* from, const char* to)
+int rename(char const* from, char const* to)
 {
-  int (*next)(const char*, const char*) = dlsym(RTLD_NEXT, "rename");
+  int (*next)(char const*, char const*) = dlsym(RTLD_NEXT, "rename");
   return fails() ? -1 : next(from, to);
 }
