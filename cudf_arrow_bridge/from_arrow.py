@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import pylibcudf as plc
 
 from .arrow.options import Kind, Validation, check_kind, check_option
-from .arrow.refusals import ANY_PROTOCOL, refusal
+from .arrow.refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from .arrow.sources import find_array
+from .export.stream_sources import is_lazy, names_files
 from .import_.importer import Importer
 from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
+from .to_arrow import to_arrow_device_stream
 
 if TYPE_CHECKING:
     import cudf
@@ -42,8 +44,8 @@ def from_arrow_device(
     Parameters
     ----------
     obj : Any
-        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a stream of arrays,
-        which `from_arrow_device_stream` concatenates.
+        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or what
+        `from_arrow_device_stream` concatenates: a stream of arrays, files, a dataset, a lazy frame.
     stream : optional
         The stream that will use the data, named as in `to_arrow_device`. It waits for the
         producer. cuDF's default stream, on which frames are computed, waits for it, and memory is
@@ -115,8 +117,9 @@ def from_arrow_device(
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = find_array(obj)
     if source is None:
-        if not has_stream_protocol(obj):
-            raise refusal(obj, f"one with {ANY_PROTOCOL}", "from_arrow_device_stream")
+        if not (has_stream_protocol(obj) or names_files(obj) or is_lazy(obj)):
+            expected = f"a path, a dataset, or one with {ANY_PROTOCOL}"
+            raise refusal(obj, expected, "from_arrow_device_stream")
         return import_concatenated(_open_stream(obj, kind, columns, importer), kind, importer)
     kind = check_kind(kind) or source.kind
     if columns is not None:
@@ -153,8 +156,10 @@ def from_arrow_device_stream(
     Parameters
     ----------
     obj
-        Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
-        arrays that have the same types and names.
+        Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``; an iterable of
+        arrays, tables or frames that have the same types and names; or, as
+        `to_arrow_device_stream` reads them, files, a dataset or scanner of pyarrow, a
+        ``polars.LazyFrame``.
     stream : optional
         The stream that will use the data; see `from_arrow_device`.
     concat : bool
@@ -162,7 +167,9 @@ def from_arrow_device_stream(
         copied. False: an iterator, which pulls each batch when it is asked for it; closing it
         releases the rest.
     mr, to, kind, columns, copy, validate, sanitize : optional
-        See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable.
+        See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable,
+        but not the chunks of a ``pyarrow.ChunkedArray``. Of files, `columns` are those that are
+        read.
         With ``copy=False`` there is nothing to concatenate: more than one batch is an error.
 
     Returns
@@ -206,7 +213,14 @@ def from_arrow_device_stream(
 def _open_stream(
     obj: Any, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
 ) -> SourceStream:
-    stream = open_stream(obj)
+    if names_files(obj):
+        return open_stream(to_arrow_device_stream(obj, columns=columns))
+    stream = open_stream(to_arrow_device_stream(obj) if _is_exported(obj) else obj)
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
+
+
+def _is_exported(obj: Any) -> bool:
+    """Say whether a source has no arrays of its own: lazy frames, and lists of cuDF's objects."""
+    return is_lazy(obj) or (isinstance(obj, (list, tuple)) and any(map(is_of_cudf, obj)))

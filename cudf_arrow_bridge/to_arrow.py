@@ -158,9 +158,10 @@ def to_arrow_device_stream(
     source
         What `to_arrow_device` takes; a list, generator or other iterable of such objects; anything
         with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow table; files
-        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a collection of
-        Dask, or a list of delayed objects; a future of Dask, or a list or iterator of futures; a
-        dataset of Ray, or its iterator; an ``ObjectRef``, or a list of these.
+        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a
+        ``polars.LazyFrame``, which is collected; a collection of Dask, or a list of delayed
+        objects; a future of Dask, or a list or iterator of futures; a dataset of Ray, or its
+        iterator; an ``ObjectRef``, or a list of these.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch. What is split has
         batches of a multiple of 512 rows where `max_rows` allows, else of 64, but for the last.

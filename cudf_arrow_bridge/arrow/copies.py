@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["CopyRefusedError", "reasons_of", "refusal"]
+__all__ = ["CopyRefusedError", "quoted", "reasons_of", "refusal"]
 
 
 class CopyRefusedError(Exception):
@@ -26,9 +26,14 @@ class CopyRefusedError(Exception):
         self.reason = reason
 
 
+def quoted(path: str) -> str:
+    """Return the path of a column as errors name it."""
+    return f"'{path or '(top level)'}'"
+
+
 def refusal(refused: Sequence[CopyRefusedError]) -> ValueError:
     """Return the error that names all columns that were refused, as `copy_log::check` does."""
-    columns = ", ".join(f"'{one.path or '(top level)'}' ({one.reason})" for one in refused)
+    columns = ", ".join(f"{quoted(one.path)} ({one.reason})" for one in refused)
     return ValueError(
         f"columns that have to be copied found, none expected with copy=False: {columns}; "
         "copy=None copies what cannot be shared"

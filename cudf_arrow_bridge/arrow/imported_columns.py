@@ -25,8 +25,8 @@ __all__ = ["spec_of_fields"]
 def spec_of_fields(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSpec, list[object]]:
     """Return the spec of columns of which some were imported, and what keeps their fields alive.
 
-    pylibcudf's tables have no names. If each column has that of its own field, and no two are the
-    same, these are the names; else the fields are named by position.
+    pylibcudf's tables have no names. If each column has a field, these have the names; else the
+    fields are named by position.
 
     Parameters
     ----------
@@ -58,8 +58,7 @@ def _describe(column: plc.Column, default_name: str, parent: plc.Column | None) 
 
 
 def _named(fields: tuple[ColumnMetadata, ...]) -> tuple[ColumnMetadata, ...]:
-    names = {field.name for field in fields if field.imported_schema is not None}
-    if len(names) == len(fields) and "" not in names:
+    if all(field.imported_schema is not None for field in fields):
         return fields
     return tuple(replace(field, name=str(i)) for i, field in enumerate(fields))
 

@@ -12,8 +12,10 @@ import pyarrow as pa
 from .._core.import_ import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
+from .copies import quoted
 from .options import Kind, check_kind
 from .refusals import ANY_PROTOCOL, is_of_cudf, refusal
+from .schemas import empty
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
 __all__ = [
@@ -38,6 +40,8 @@ class SourceStream:
         Labels without a JSON form, of a stream that this process exports.
     reader
         Released when this object is.
+    known_column
+        Whether arrays of structs are columns.
     """
 
     def __init__(
@@ -46,11 +50,13 @@ class SourceStream:
         arrays: Iterator[object],
         labels: tuple[Any, ...],
         reader: StreamReader | None = None,
+        known_column: bool = False,
     ) -> None:
         self.schema = schema
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
+        self._known_column = known_column
 
     @property
     def importer(self) -> ArrayImporter:
@@ -59,7 +65,7 @@ class SourceStream:
 
     def source_arrays(self) -> Iterator[SourceArray]:
         """Give each array with a schema of its own."""
-        known_table = is_struct(self.schema.__arrow_c_schema__())
+        known_table = self.kind(None) == "table"
         first_row = 0
         for array in self.arrays:
             schema = self.schema.__arrow_c_schema__()
@@ -72,12 +78,18 @@ class SourceStream:
 
     def mapped(self, schema: Schema, function: Callable[[object], object]) -> SourceStream:
         """Return a stream of what a function makes of each array, in place of this one."""
-        return SourceStream(schema, map(function, self.arrays), self.labels, self._reader)
+        arrays = map(function, self.arrays)
+        return SourceStream(schema, arrays, self.labels, self._reader, self._known_column)
 
     def kind(self, requested: Kind | None) -> Kind:
-        """Return what the caller says the arrays are, else a table for any stream of structs."""
+        """Return what the caller says the arrays are, else a table for any stream of structs.
+
+        The chunks of a pyarrow column are columns.
+        """
         if (kind := check_kind(requested)) is not None:
             return kind
+        if self._known_column:
+            return "column"
         return "table" if is_struct(self.schema.__arrow_c_schema__()) else "column"
 
     def release(self) -> None:
@@ -104,7 +116,7 @@ def open_stream(obj: Any) -> SourceStream:
     ----------
     obj
         Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
-        objects with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+        such objects, or of those with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
 
     Raises
     ------
@@ -118,7 +130,8 @@ def open_stream(obj: Any) -> SourceStream:
         reader = StreamReader(getattr(obj, name)())
         schema = reader.schema()
         labels = () if reader.state is None else reader.state.labels
-        return SourceStream(schema, iter(reader.next, None), labels, reader)
+        arrays = iter(reader.next, None)
+        return SourceStream(schema, arrays, labels, reader, isinstance(obj, pa.ChunkedArray))
     if has_array_protocol(obj):
         return _stream_of_arrays(iter((obj,)))
     is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
@@ -130,7 +143,7 @@ def open_stream(obj: Any) -> SourceStream:
 def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
     """Concatenate arrays of one schema in host memory; see `concatenate_on_host`."""
     hint = "export the stream with to_arrow_device_stream"
-    is_table = is_struct(sources[0].schema_capsule)
+    is_table = sources[0].kind == "table"
     joined: pa.Array | pa.RecordBatch
     if is_table:
         batches = [pa.record_batch(source) for source in sources]
@@ -144,7 +157,7 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
         ]
         joined = pa.record_batch(columns, schema=pa.schema(fields, schema.metadata))
     else:
-        joined = concatenate_on_host([pa.array(source) for source in sources], "(top level)", hint)
+        joined = concatenate_on_host([pa.array(source) for source in sources], "", hint)
     schema_capsule, array_capsule = joined.__arrow_c_device_array__()
     return SourceArray(schema_capsule, array_capsule, is_table, sources[0].labels, None)
 
@@ -177,28 +190,44 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
             try:
                 array.validate(full=True)
             except pa.ArrowInvalid as error:
-                raise ValueError(f"column '{path}': {error}") from error
+                raise ValueError(f"column {quoted(path)}: {error}") from error
     try:
         return pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:
         large_type = _with_large_strings(arrow_type)
         if large_type == arrow_type:
-            raise OverflowError(f"column '{path}': {error}: {hint}") from error
+            raise OverflowError(f"column {quoted(path)}: {error}: {hint}") from error
     return concatenate_on_host([array.cast(large_type) for array in arrays], path, hint)
 
 
+def _sources_of(obj: Any) -> Iterator[SourceArray]:
+    """Give the array of an object, or those of a stream: an empty one if it has none."""
+    if has_array_protocol(obj) or not has_stream_protocol(obj):
+        yield open_array(obj)
+        return
+    stream = open_stream(obj)
+    is_empty = True
+    for source in stream.source_arrays():
+        is_empty = False
+        yield source
+        del source
+    if is_empty:
+        yield open_array(empty(stream.schema))
+
+
 def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
+    sources = chain.from_iterable(map(_sources_of, objects))
     try:
-        first = open_array(next(objects))
+        first = next(sources)
     except StopIteration:
         raise ValueError("no array found, at least one expected in an iterable") from None
     schema = Schema.copy_of(first.schema_capsule)
 
     def rest() -> Iterator[object]:
-        for obj in objects:
-            source = open_array(obj)
+        for source in sources:
             check_same(first.schema_capsule, source.schema_capsule)
             yield source.array_capsule
+            del source
 
     return SourceStream(schema, chain([first.array_capsule], rest()), first.labels)
 

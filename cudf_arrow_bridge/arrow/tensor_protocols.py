@@ -56,7 +56,8 @@ class TensorProtocols:
         The consumer's stream waits for the data. The tensor keeps the memory alive, also after
         `release`, until its consumer deletes it. What the consumer reads on a default stream is
         read before the memory is freed; work on any other stream has to be done by then. It is
-        read-only, as Arrow's arrays are, unless it is a copy.
+        read-only, as Arrow's arrays are, unless it is a copy. A table, or a column of structs, is a
+        matrix with a column for each field.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .._core.protocols import Stream
 
-__all__ = ["Take", "exportable_objects", "open_source"]
+__all__ = ["Take", "exportable_objects", "is_lazy", "names_files", "open_source"]
 
 #: Called with each object that can be consumed once; raises if another pass has it.
 Take = Callable[[Any], None]
@@ -62,15 +62,14 @@ def open_source(
         If strings stand for files where they may not, or what is wanted is not there.
     """
     query = Query(columns, filter)
-    if isinstance(source, (str, os.PathLike)):
-        return open_files(find_files([source], memory_map), query)
-    if isinstance(source, (list, tuple)):
-        if source and all(isinstance(item, os.PathLike) for item in source):
-            return open_files(find_files(source, memory_map), query)
-        for item in source:
-            _refuse_text(item)
     if is_dataset(source):
         return DatasetSource(source, query)
+    if names_files(source):
+        paths = [source] if isinstance(source, (str, os.PathLike)) else source
+        return open_files(find_files(paths, memory_map), query)
+    if isinstance(source, (list, tuple)):
+        for item in source:
+            _refuse_text(item)
     given = {"columns": columns, "filter": filter, "memory_map": memory_map or None}
     for name, value in given.items():
         if value is not None:
@@ -79,6 +78,21 @@ def open_source(
                 " a pyarrow.dataset.Dataset expected: select from the object before"
             )
     return source
+
+
+def names_files(source: Any) -> bool:
+    """Say whether a source is a path, a URL, a glob, a list of paths, or a dataset of pyarrow."""
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(isinstance(item, os.PathLike) for item in source)
+    return isinstance(source, (str, os.PathLike)) or is_dataset(source)
+
+
+def is_lazy(source: Any) -> bool:
+    """Say whether a source is a scanner of pyarrow or a lazy frame of polars."""
+    ds, pl = sys.modules.get("pyarrow.dataset"), sys.modules.get("polars")
+    return (ds is not None and isinstance(source, ds.Scanner)) or (
+        pl is not None and isinstance(source, pl.LazyFrame)
+    )
 
 
 def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]:
@@ -110,8 +124,9 @@ def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]
         if not isinstance(source, (Sized, DeviceArrayStream)):
             take(source)
         return _source_arrays(open_stream(source))
-    if _is_scanner(source):
-        return _source_arrays(open_stream(source.to_reader()))
+    if is_lazy(source):
+        read = source.to_reader if hasattr(source, "to_reader") else source.collect
+        return _source_arrays(open_stream(read()))
     if (partitions := partitions_of(source)) is not None:
         return _objects_of_computed(compute_partitions(partitions), stream, take)
     if (futures := futures_of(source)) is not None:
@@ -138,11 +153,6 @@ def _refuse_text(item: Any) -> None:
             f"the string {item!r} within a source found, pathlib.Path objects, a glob or a"
             " pyarrow.dataset.Dataset expected: only a string by itself is read as a path"
         )
-
-
-def _is_scanner(obj: Any) -> bool:
-    ds = sys.modules.get("pyarrow.dataset")
-    return ds is not None and isinstance(obj, ds.Scanner)
 
 
 def _objects_of_each(source: Iterable[Any], stream: Stream, take: Take) -> Iterator[Any]:

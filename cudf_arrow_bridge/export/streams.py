@@ -132,9 +132,8 @@ class StreamExporter:
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
         self.state.first_row = first_row_of(obj)
-        if passes_on(obj, self.arguments, self.state.requested_schema) and (
-            self.max_rows is None or len(obj) <= self.max_rows
-        ):
+        # With max_rows, the import may convert arrays that are split: the others are imported, too.
+        if self.max_rows is None and passes_on(obj, self.arguments, self.state.requested_schema):
             obj = self._as_requested(obj.as_requested)
             schema = obj._arrow_schema
             if not isinstance(schema, Schema):

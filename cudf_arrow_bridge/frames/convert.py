@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 
+from ..arrow.copies import quoted
 from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 
@@ -82,7 +83,7 @@ def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) ->
     for code in bounds:
         if not 0 <= code < values.size():
             raise ValueError(
-                f"column '{path}': expected indices of {values.size()} dictionary values, "
+                f"column {quoted(path)}: expected indices of {values.size()} dictionary values, "
                 f"got {code}"
             )
 

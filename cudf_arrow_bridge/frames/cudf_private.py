@@ -16,6 +16,7 @@ import cudf
 import numpy as np
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
+from cudf.core.abc import Serializable
 from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
@@ -33,6 +34,7 @@ __all__ = [
     "ColumnBase",
     "ColumnMaker",
     "FrameLabels",
+    "Serializable",
     "attach_to_column",
     "attach_to_memory",
     "attached",

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.columns import rebuild
-from ..arrow.copies import CopyRefusedError, refusal
+from ..arrow.copies import CopyRefusedError, quoted, refusal
 from ..arrow.metadata import EXTENSION_METADATA, EXTENSION_NAME, storage_type_of
 from ..arrow.types import (
     CODES_WIDTH,
@@ -355,6 +355,6 @@ def _with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column
 
 def _unsupported(path: str, description: str) -> TypeError:
     return TypeError(
-        f"{path}: found {description}, expected a type that a cuDF frame can hold; "
+        f"column {quoted(path)}: found {description}, expected a type that a cuDF frame can hold; "
         'import with to="pylibcudf" instead'
     )

@@ -33,6 +33,7 @@ from . import real_pandas as pd
 from .cudf_private import (
     CategoricalColumn,
     ColumnBase,
+    Serializable,
     buffer_sharer,
     columns_of,
     make_column,
@@ -140,22 +141,35 @@ def _levels_to_pandas(
     return pd.MultiIndex.from_arrays(levels, names=self.names)
 
 
-def _explaining(load: Callable[[str], Any]) -> Callable[[str], Any]:
+def _reduce(self: Any, protocol: int) -> Any:
+    """Pickle a frame or series as an array, which needs no driver."""
+    if not isinstance(self, (cudf.DataFrame, cudf.Series)):
+        return _reduce_on_gpu(self, protocol)
+    from ..from_arrow import from_arrow_device
+    from ..to_arrow import to_arrow_device
+
+    return from_arrow_device, (to_arrow_device(self),)
+
+
+def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make the error for want of a driver say what that means for frames."""
 
-    @wraps(load)
-    def load_or_explain(name: str) -> Any:
+    @wraps(function)
+    def call_or_explain(*args: Any) -> Any:
         try:
-            return load(name)
+            return function(*args)
         except Exception as error:
             error.add_note(
                 "There is no GPU here, and cuDF computes on one only. Frames in host memory can be "
-                "printed, sliced and handed over, as by df.to_pandas(), df.to_arrow() or "
+                "printed, sliced, pickled and handed over, as by df.to_pandas(), df.to_arrow() or "
                 "cudf_arrow_bridge.to_arrow_device(df)."
             )
             raise
 
-    return load_or_explain
+    return call_or_explain
+
+
+_reduce_on_gpu = _explaining(Serializable.__reduce_ex__)
 
 
 def _levels(self: cudf.MultiIndex) -> list[pd.Index]:
@@ -188,6 +202,7 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (cudf.Series, "__repr__", repr_series),
     (cudf.Index, "__repr__", repr_index),
     (cudf.MultiIndex, "__repr__", repr_index),
+    (Serializable, "__reduce_ex__", _reduce),
     *_driver_loader(),
 )
 

@@ -5,6 +5,7 @@ pandas and pyarrow say what is right: they have the same data from its source.
 """
 
 import decimal
+import pickle
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 from cudf.core.column import ColumnBase
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.frames import cudf_private as private
 from cudf_arrow_bridge.frames import host_frames
 from testing import samples
 from testing.host import addresses
@@ -493,6 +495,27 @@ def test_nothing_is_replaced_where_there_is_a_gpu():
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_frames_and_series_are_pickled(protocol):
+    table = pa.table({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], None, []]})
+    frame = bridge.from_arrow_device(table)
+    again = pickle.loads(pickle.dumps(frame, protocol))
+    assert isinstance(again, cudf.DataFrame)
+    assert again.to_arrow().equals(frame.to_arrow())
+    series = pickle.loads(pickle.dumps(frame["b"], protocol))
+    assert isinstance(series, cudf.Series)
+    assert series.name == "b"
+    assert series.to_arrow().equals(frame["b"].to_arrow())
+
+
+def test_an_index_that_cannot_be_pickled_says_what_can_be():
+    column = bridge.from_arrow_device(pa.array(["x"]))
+    index = private.make_index(private.columns_of(column), ["i"])
+    with pytest.raises(Exception, match="driver") as caught:
+        pickle.dumps(index)
+    assert "There is no GPU here" in caught.value.__notes__[0]
 
 
 def run(code):

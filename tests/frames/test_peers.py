@@ -234,7 +234,7 @@ def test_an_interval_whose_extension_nobody_read():
     [
         (
             pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["price", "price"]),
-            r"^orders: found a struct with two fields named 'price', expected",
+            r"^column 'orders': found a struct with two fields named 'price', expected",
         ),
         (
             pa.ListArray.from_arrays(
@@ -243,11 +243,11 @@ def test_an_interval_whose_extension_nobody_read():
                     [pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([[1]]))], ["price"]
                 ),
             ),
-            r"^orders\[\]\.price: found a dictionary of list<.*>, expected",
+            r"^column 'orders\[\]\.price': found a dictionary of list<.*>, expected",
         ),
         (
             pa.StructArray.from_arrays([pa.array([1], pa.timestamp("s", "+07:30"))], ["when"]),
-            r"^orders\.when: found timestamp\[s, tz=\+07:30\], a time zone .*, expected",
+            r"^column 'orders\.when': found timestamp\[s, tz=\+07:30\], a time zone .*, expected",
         ),
     ],
 )

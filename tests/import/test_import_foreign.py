@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -203,3 +204,9 @@ def test_all_null_columns_of_polars(name, validate):
     message = io.BytesIO()
     bridge.ipc.write_stream(frame, message)
     assert pa.ipc.open_stream(message.getvalue()).read_all().to_pydict() == expected
+
+
+def test_errors_name_no_table_that_duckdb_made_up():
+    relation = duckdb.sql("select interval 1 day as i, 1 as j")
+    with pytest.raises(TypeError, match=r"^column 'i': "):
+        bridge.from_arrow_device(relation)

@@ -138,7 +138,7 @@ def test_fields_may_share_a_name():
     assert left(imported(batch_of(array)))["x"].equals(array)
 
 
-def test_a_table_of_unknown_or_equal_names_has_none():
+def test_a_table_of_columns_without_a_field_has_no_names():
     days = imported(pa.record_batch([pa.array([DAY]), pa.array([NOON])], ["a", "b"])).columns()
     other = imported(pa.record_batch([pa.array([b"x"])], ["a"])).columns()
     computed = to_plc(pa.array([1]))
@@ -146,10 +146,10 @@ def test_a_table_of_unknown_or_equal_names_has_none():
         (days, ["a", "b"]),
         ([days[1], days[0]], ["b", "a"]),
         ([days[0], computed], ["0", "1"]),
-        ([days[0], *other], ["0", "1"]),
+        ([days[0], *other], ["a", "a"]),
         ([days[1], *other], ["b", "a"]),
         ([computed], ["0"]),
-        ([imported(pa.array([DAY]))], ["0"]),
+        ([imported(pa.array([DAY]))], [""]),
     ):
         found = left(plc.Table(columns))
         assert found.schema.names == names
@@ -165,7 +165,7 @@ def test_a_struct_of_other_children_is_no_longer_that_one():
 
     assert field_of(struct(first, second)).name == ""
     assert [f.name for f in field_of(struct(second, first)).type] == ["b", "a"]
-    assert [f.name for f in field_of(struct(second, second)).type] == ["0", "1"]
+    assert [f.name for f in field_of(struct(second, second)).type] == ["b", "b"]
     computed = to_plc(pa.array([1.5] * first.size()))
     assert [f.name for f in field_of(struct(first, computed)).type] == ["0", "1"]
 
@@ -329,3 +329,12 @@ assert pa.record_batch(bridge.to_arrow_device(table)).schema == batch.schema
 assert "cudf" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("names", [["", "b"], ["a", "a"], ["", ""], ["a", ""]])
+def test_names_may_be_empty_or_repeat(names):
+    table = imported(pa.record_batch([pa.array([1]), pa.array(["x"])], names))
+    assert left(table).schema.names == names
+    stream = bridge.to_arrow_device_stream([table, table])
+    again = bridge.from_arrow_device_stream(stream, to="pylibcudf")
+    assert left(again).schema.names == names

@@ -139,18 +139,21 @@ def test_peers_raise_with_the_message(read):
 
 
 DRIFTS = {
-    "type": (pa.record_batch({"a": [1.5], "s": pa.array([["x"]])}), "column 'a': .*'g' found.*'l'"),
+    "type": (
+        pa.record_batch({"a": [1.5], "s": pa.array([["x"]])}),
+        "column 'a': .*'double' found.*'int64'",
+    ),
     "name": (pa.record_batch({"b": [1], "s": pa.array([["x"]])}), "name 'b' found, 'a' expected"),
     "nested": (
         pa.record_batch({"a": [1], "s": pa.array([[1]])}),
-        r"column 's\[\]': .*'l' found, 'u' expected",
+        r"column 's\[\]': .*'int64' found, 'string' expected",
     ),
     "fewer": (pa.record_batch({"a": [1]}), "children of '1' found, '2' expected"),
     "dictionary": (
         pa.record_batch({"a": pa.array([1]).dictionary_encode(), "s": pa.array([["x"]])}),
         "column 'a'",
     ),
-    "no batch": (pa.array([1]), r"\(top level\).*'l' found, '\+s' expected"),
+    "no batch": (pa.array([1]), r"\(top level\).*'int64' found, 'struct' expected"),
 }
 
 
@@ -268,7 +271,7 @@ def test_a_capsule_of_something_else_is_refused():
         bridge.from_arrow_device_stream(Fixed(BATCH.__arrow_c_array__()[0]))
 
 
-@pytest.mark.parametrize("obj", [42, None, "text", pytest.param(object(), id="object")], ids=repr)
+@pytest.mark.parametrize("obj", [42, None, pytest.param(object(), id="object")], ids=repr)
 def test_what_is_no_stream_is_refused(obj):
     with pytest.raises(TypeError, match="an object of type"):
         bridge.from_arrow_device_stream(obj)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import random
 import weakref
 
@@ -442,3 +443,32 @@ def test_options_apply_to_arrays_that_were_exported_before():
     (batch,) = bridge.to_arrow_device_stream(exported, compact=True)
     assert batch._array.offset == 0
     assert pa.array(batch).to_pylist() == [None, *range(20)]
+
+
+@pytest.mark.parametrize("type_", [pa.float16(), pa.string_view(), pa.int64()], ids=str)
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_of_any_size_have_one_schema_with_max_rows(type_, seed):
+    choose = random.Random(seed)
+    sizes = [choose.choice([0, 1, 63, 512, 700, 2000]) for _ in range(6)]
+    batches = [
+        pa.record_batch([pa.array(range(size)).cast(pa.float16()).cast(type_)], ["x"])
+        if type_ == pa.float16()
+        else pa.record_batch([pa.array(range(size)).cast(pa.string()).cast(type_)], ["x"])
+        for size in sizes
+    ]
+    expected = pa.Table.from_batches(batches)
+    message = pa.BufferOutputStream()
+    with pa.ipc.new_stream(message, expected.schema) as writer:
+        writer.write_table(expected)
+    arrays = list(bridge.ipc.open_stream(message.getvalue()))
+    stream = bridge.to_arrow_device_stream(arrays, max_rows=512)
+    found = pa.table(stream)
+    assert found.schema.equals(pa.schema(stream.schema))
+    assert found.to_pydict() == expected.to_pydict()
+    for write, read in (
+        (bridge.ipc.write_stream, pa.ipc.open_stream),
+        (bridge.ipc.write_file, pa.ipc.open_file),
+    ):
+        sink = io.BytesIO()
+        write(arrays, sink, max_rows=512)
+        assert read(sink.getvalue()).read_all().to_pydict() == expected.to_pydict()

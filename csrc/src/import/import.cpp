@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -422,7 +423,9 @@ struct array_importer::state {
   ArrowSchema const& held{detail::schema_access::struct_of(handle)};
   column_path top;
   column_path path{top, held.name};
-  detail::parsed_tree types{detail::parse_types(held, nullptr, path)};
+  // The name of a struct may be that of a table, such as duckdb's "duckdb_query_result".
+  detail::parsed_tree types{
+    detail::parse_types(held, nullptr, std::string_view{held.format} == "+s" ? top : path)};
 };
 
 array_importer::array_importer(ArrowSchema const& schema)

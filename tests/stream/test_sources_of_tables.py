@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports of lists of frames and tables, of files and datasets, and of lazy frames."""
+
+from __future__ import annotations
+
+import cudf
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+TABLE = pa.table({"a": range(10), "b": [str(i) for i in range(10)]})
+
+
+def rows(frame):
+    return pa.record_batch(bridge.to_arrow_device(frame, preserve_index=False)).to_pydict()
+
+
+KINDS = {
+    "pyarrow tables": lambda table: table,
+    "tables of two batches": lambda table: pa.concat_tables([table[:3], table[3:]]),
+    "pyarrow batches": lambda table: table.combine_chunks().to_batches()[0],
+    "pandas frames": lambda table: table.to_pandas(),
+    "polars frames": pl.from_arrow,
+    "cuDF frames": bridge.from_arrow_device,
+    "device arrays": bridge.to_arrow_device,
+    "streams": bridge.to_arrow_device_stream,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrap", [list, tuple, iter])
+def test_lists_of_frames_and_tables(kind, wrap):
+    if kind == "cuDF frames" and wrap is iter:
+        pytest.skip("taken as a list")
+    parts = [KINDS[kind](TABLE[begin : begin + 5]) for begin in (0, 5)]
+    assert rows(bridge.from_arrow_device_stream(wrap(parts))) == TABLE.to_pydict()
+    parts = [KINDS[kind](TABLE[begin : begin + 5]) for begin in (0, 5)]
+    frames = list(bridge.from_arrow_device_stream(wrap(parts), concat=False))
+    assert all(isinstance(frame, cudf.DataFrame) for frame in frames)
+    assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
+
+
+def test_lists_with_tables_without_rows():
+    empty = TABLE.schema.empty_table()
+    assert rows(bridge.from_arrow_device_stream([empty, TABLE, empty])) == TABLE.to_pydict()
+    assert rows(bridge.from_arrow_device_stream([empty])) == empty.to_pydict()
+
+
+def test_tables_of_another_schema_are_refused():
+    with pytest.raises(ValueError, match="column 'a': the Arrow type 'string' found, 'int64'"):
+        bridge.from_arrow_device_stream([TABLE, pa.table({"a": ["x"], "b": ["y"]})])
+
+
+def test_types_that_differ_are_named():
+    one = pa.table({"t": pa.array([1], pa.timestamp("s", "UTC"))})
+    other = pa.table({"t": pa.array([1], pa.timestamp("ms"))})
+    with pytest.raises(ValueError, match=r"'timestamp\('ms', ''\)' found, 'timestamp\('s', 'UTC'"):
+        bridge.from_arrow_device_stream([one, other])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=4)
+    with pa.ipc.new_file(tmp_path / "b.arrow", TABLE.schema) as file:
+        file.write_table(TABLE, max_chunksize=4)
+    return tmp_path
+
+
+SOURCES = {
+    "path": lambda folder: folder / "a.parquet",
+    "string": lambda folder: str(folder / "b.arrow"),
+    "glob": lambda folder: str(folder / "*.parquet"),
+    "list of paths": lambda folder: [folder / "a.parquet"],
+    "dataset": lambda folder: ds.dataset(folder / "a.parquet"),
+    "scanner": lambda folder: ds.dataset(folder / "a.parquet").scanner(),
+    "lazy frame": lambda folder: pl.scan_parquet(folder / "a.parquet"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_files_datasets_and_lazy_frames(folder, source):
+    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+        assert rows(take(SOURCES[source](folder))) == TABLE.to_pydict()
+        selected = take(SOURCES[source](folder), columns=["b"])
+        assert rows(selected) == TABLE.select(["b"]).to_pydict()
+    frames = bridge.from_arrow_device_stream(SOURCES[source](folder), concat=False)
+    assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
+
+
+def test_a_lazy_frame_is_computed_for_each_pass(folder):
+    calls = []
+    lazy = pl.scan_parquet(folder / "a.parquet").map_batches(lambda df: calls.append(0) or df)
+    stream = bridge.to_arrow_device_stream(lazy)
+    for count in (1, 2):
+        assert pa.table(stream).to_pydict() == TABLE.to_pydict()
+        assert len(calls) == count
+
+
+@pytest.mark.parametrize("take", [bridge.from_arrow_device, bridge.from_arrow_device_stream])
+def test_a_missing_file_is_an_error(take):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        take("nowhere.parquet")
+
+
+def test_strings_within_a_list_are_no_paths(folder):
+    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+        with pytest.raises(TypeError):
+            take([str(folder / "a.parquet")])
+
+
+def test_chunks_of_a_struct_column_are_a_series():
+    rows = [{"x": 1}, None, {"x": 3}]
+    for chunks in ([rows], [rows[:1], rows[1:]]):
+        column = pa.chunked_array(chunks)
+        for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+            series = take(column)
+            assert isinstance(series, cudf.Series)
+            assert pa.array(bridge.to_arrow_device(series)).to_pylist() == rows
+        exported = bridge.to_arrow_device(column)
+        assert pa.array(exported).to_pylist() == rows
+        frame = bridge.from_arrow_device(pa.chunked_array([rows[:1]]), kind="table")
+        assert isinstance(frame, cudf.DataFrame)
