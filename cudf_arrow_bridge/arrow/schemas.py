@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from .._core.schema import Schema, is_struct
 
-__all__ = ["as_field", "as_schema", "check_num_fields", "empty"]
+__all__ = ["as_field", "as_schema", "check_num_fields", "empty", "unique_positions"]
 
 
 def as_field(schema: Any) -> pa.Field:
@@ -37,6 +39,12 @@ def as_schema(schema: Any) -> pa.Schema:
 def _with_protocol(schema: Any) -> Any:
     # The copy gives every field a name: pyarrow refuses a NULL name, which Arrow allows.
     return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
+
+
+def unique_positions(names: Sequence[str]) -> dict[str, int]:
+    """Return the position of each name that occurs once, in one pass over wide schemas."""
+    counts = Counter(names)
+    return {name: position for position, name in enumerate(names) if counts[name] == 1}
 
 
 def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.schemas import unique_positions
 from cudf_arrow_bridge.arrow.types import describe
 from cudf_arrow_bridge.cli import compare, streams
 from cudf_arrow_bridge.cli.bridge import one_line
@@ -175,7 +176,10 @@ def cross_supported(
 
 def first_of_each_name(names: list[str]) -> list[int]:
     """Return the positions of columns whose name does not occur before them."""
-    return [index for index, name in enumerate(names) if name not in names[:index]]
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        first.setdefault(name, index)
+    return list(first.values())
 
 
 def to_frame(bridge: ModuleType, batch: pa.RecordBatch, max_rows: int | None) -> Any:
@@ -268,10 +272,8 @@ def positions(names: list[str], crossed: list[str]) -> list[int | None]:
     """Find columns by name, since the columns of an index may have moved to the end."""
     if crossed == names:
         return list(range(len(crossed)))
-    return [
-        crossed.index(name) if crossed.count(name) == 1 and names.count(name) == 1 else None
-        for name in names
-    ]
+    before, after = unique_positions(names), unique_positions(crossed)
+    return [after.get(name) if name in before else None for name in names]
 
 
 def may_become(left: pa.DataType, right: pa.DataType) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
+from ..arrow.schemas import unique_positions
 from . import pandas_metadata
 from . import real_pandas as pd
 from .labels import (
@@ -114,7 +115,8 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
             pass
     labels, columns, row_index = pandas_metadata.decode(schema)
     if not _distinct(labels):
-        labels = pd.Index([schema.names[position] for position in columns])
+        names = schema.names
+        labels = pd.Index([names[position] for position in columns])
     index = None if row_index is None else RowIndex(*row_index)
     hints = pandas_metadata.dtype_hints(schema)
     return FrameLayout("frame", columns, labels, hints, index, attrs)
@@ -132,33 +134,25 @@ def _decode(
     document: dict[str, Json], schema: pa.Schema, objects: Sequence[Any], attrs: dict[str, Any]
 ) -> FrameLayout:
     # For each field of the schema, its position when the metadata was written.
-    written = _match(document["fields"], schema.names)
+    names = schema.names
+    written = _match(document["fields"], names)
     entries = dict(zip(document["columns"], document["entries"], strict=True))
     index, used = _decode_row_index(document["index"], written, objects)
-    columns = [position for position in range(len(schema)) if position not in used]
+    columns = [position for position in range(len(names)) if position not in used]
     hints = [None if position is None else document["hints"][position] for position in written]
-    if all(written[position] in entries for position in columns):
-        kept = [entries[written[position]] for position in columns]
-        labels = decode_index(document["labels"], kept, objects)
-    else:
+    kept = [position for position in columns if written[position] in entries]
+    kept_entries = [entries[written[position]] for position in kept]
+    labels = decode_index(document["labels"], kept_entries, objects)
+    if len(kept) < len(columns):
+        label_of = dict(zip(kept, labels, strict=True))
         labels = pd.Index(
-            [
-                _label(document["labels"], entries[written[position]], objects)
-                if written[position] in entries
-                else schema.names[position]
-                for position in columns
-            ],
+            [label_of.get(position, names[position]) for position in columns],
             dtype=object,
             tupleize_cols=False,
         )
     known = document["kind"] in ("frame", "series", "index")
     object_type: ObjectType = document["kind"] if known else "frame"
     return FrameLayout(object_type, columns, labels, hints, index, attrs)
-
-
-def _label(common: dict[str, Json], entry: Json, objects: Sequence[Any]) -> Hashable:
-    (label,) = decode_index(common, [entry], objects)
-    return label  # type: ignore[no-any-return]
 
 
 def _match(written: Sequence[str], names: Sequence[str]) -> list[int | None]:
@@ -178,8 +172,8 @@ def _match(written: Sequence[str], names: Sequence[str]) -> list[int | None]:
     """
     if list(written) == list(names):
         return list(range(len(names)))
-    unique = {name: i for i, name in enumerate(written) if written.count(name) == 1}
-    return [unique.get(name) if names.count(name) == 1 else None for name in names]
+    then, now = unique_positions(written), unique_positions(names)
+    return [then.get(name) if name in now else None for name in names]
 
 
 def _encode_row_index(index: RowIndex | None, objects: list[Any]) -> Json:
@@ -201,10 +195,11 @@ def _decode_row_index(
     names = [decode_label(name, objects) for name in document["names"]]
     if "range" in document:
         return RowIndex(names, range=decode_range(*document["range"])), set()
+    positions = {field: position for position, field in enumerate(written)}
     kept = [
-        (name, written.index(level))
+        (name, positions[level])
         for name, level in zip(names, document["levels"], strict=True)
-        if level in written
+        if level in positions
     ]
     if not kept:
         return None, set()

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..arrow.metadata import PANDAS_KEY
+from ..arrow.schemas import unique_positions
 from . import real_pandas as pd
 from .cudf_private import codes_dtype
 from .dtypes import dtype_hint, element_dtype, field_dtypes, interval_dtype
@@ -242,10 +243,9 @@ def dtype_hints(schema: pa.Schema) -> list[Json]:
         named = {entry["field_name"]: entry["numpy_type"] for entry in entries}
     except (KeyError, TypeError):
         named = {}
+    unique = unique_positions(schema.names)
     return [
-        _nullable_hint(named.get(field.name), field.type)
-        if schema.names.count(field.name) == 1
-        else None
+        _nullable_hint(named.get(field.name), field.type) if field.name in unique else None
         for field in schema
     ]
 
@@ -274,18 +274,20 @@ def decode(
         The labels of the columns, the positions of the columns, and the index: the names of its
         levels with either a range or the positions of its fields. None is the default index.
     """
-    default = pd.Index(schema.names, dtype="str" if schema.names else object)
-    positions = list(range(len(schema)))
+    # pyarrow makes this list anew each time.
+    names = schema.names
+    default = pd.Index(names, dtype="str" if names else object)
+    positions = list(range(len(names)))
     document = _load(schema)
     if document is None:
         return default, positions, None
     try:
         entries = {entry["field_name"]: entry for entry in document["columns"]}
-        row_index = _row_index(document["index_columns"], entries, schema.names)
-        used = [] if row_index is None else row_index[2]
+        row_index = _row_index(document["index_columns"], entries, names)
+        used = set() if row_index is None else set(row_index[2])
         columns = [position for position in positions if position not in used]
-        names = [schema.names[position] for position in columns]
-        return _labels(document, entries, names), columns, row_index
+        kept = [names[position] for position in columns]
+        return _labels(document, entries, kept), columns, row_index
     except Exception:
         # A peer wrote metadata that pyarrow cannot read; the names of the fields remain.
         return default, positions, None
@@ -298,14 +300,15 @@ def _row_index(
         (entry,) = descriptors
         rows = decode_range(entry["start"], entry["stop"], entry["step"])
         return [_hashable(entry["name"])], rows, []
-    kept = [name for name in descriptors if names.count(name) == 1]
+    unique = unique_positions(names)
+    kept = [name for name in descriptors if name in unique]
     if not kept:
         return None
     labels = []
     for name in kept:
         label = entries[name]["name"] if name in entries else name
         labels.append(None if label == name and _GENERATED.fullmatch(name) else _hashable(label))
-    return labels, None, [names.index(name) for name in kept]
+    return labels, None, [unique[name] for name in kept]
 
 
 def _hashable(name: Json) -> Hashable:

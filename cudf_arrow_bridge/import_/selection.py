@@ -85,7 +85,7 @@ class _Selection:
         self._positions = _positions_of(columns, whole.names)
         if keeps_index:
             levels = _index_levels(whole, labels)
-            self._positions += [level for level in levels if level not in self._positions]
+            self._positions = list(dict.fromkeys([*self._positions, *levels]))
         fields = [whole.field(position) for position in self._positions]
         self.schema = pa.schema(fields, whole.metadata).__arrow_c_schema__()
 

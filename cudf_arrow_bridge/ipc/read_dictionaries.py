@@ -36,6 +36,9 @@ class ReadDictionaries:
     ) -> None:
         self._decoder = decoder
         self._ids = ids
+        self._indices: dict[int, list[int]] = {}
+        for index, dictionary_id in enumerate(ids):
+            self._indices.setdefault(dictionary_id, []).append(index)
         self._checks = checks
         self._stream = stream
         #: What was told of each id: what came first, and what is to be appended.
@@ -53,16 +56,15 @@ class ReadDictionaries:
         ValueError
             For an id that no field has.
         """
-        if dictionary_id not in self._ids:
+        if dictionary_id not in self._indices:
             known = ", ".join(map(str, self._ids)) or "none"
             raise ValueError(f"a dictionary of id {dictionary_id} found, {known} expected")
         if is_delta and dictionary_id in self._parts:
             self._parts[dictionary_id].append(parts)
         else:
             self._parts[dictionary_id] = [parts]
-            for index, known_id in enumerate(self._ids):
-                if known_id == dictionary_id:
-                    self._joined.pop(index, None)
+            for index in self._indices[dictionary_id]:
+                self._joined.pop(index, None)
         self._values = None
 
     def values(self) -> list[ExportedArray | None]:
@@ -85,13 +87,16 @@ class ReadDictionaries:
         checks = self._checks if len(parts) == 1 else "full"
         if checks != self._checks and count == 1:
             count, joined = 0, None
+        is_leaf = self._decoder.end_of_dictionary(index) == index + 1
+        # Only those within its own values are read; of a leaf, the decoder needs no list to walk.
+        within = [] if is_leaf else values
         arrays = [] if joined is None else [joined]
         arrays += [
-            self._decoder.dictionary(index, part, values, checks, self._stream)
+            self._decoder.dictionary(index, part, within, checks, self._stream)
             for part in parts[count:]
         ]
         result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays)
-        if self._decoder.end_of_dictionary(index) == index + 1:
+        if is_leaf:
             self._joined[index] = (len(parts), result)
         return result
 

@@ -73,13 +73,15 @@ class Query:
         names = [] if isinstance(columns, str) else list(columns)
         if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
             raise TypeError(f"columns={columns!r} found, a list of names expected")
-        for index, name in enumerate(names):
-            if name not in schema.names:
+        known, seen = set(schema.names), set()
+        for name in names:
+            if name not in known:
                 raise KeyError(
                     f"columns: {name!r} found, names among {', '.join(schema.names)} expected"
                 )
-            if name in names[:index]:
+            if name in seen:
                 raise ValueError(f"columns: {name!r} found twice, each column once expected")
+            seen.add(name)
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return what is wanted of a batch."""

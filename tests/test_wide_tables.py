@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tables of many columns take grows with their columns, not with the square of those.
+
+Counted, not timed: how often names are listed or compared, for some columns and for twice as many.
+"""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cudf_arrow_bridge import from_arrow_device, to_arrow_device
+from cudf_arrow_bridge.arrow.schemas import unique_positions
+from cudf_arrow_bridge.cli.trip import first_of_each_name, positions
+from cudf_arrow_bridge.export.sources.datasets import Query
+from cudf_arrow_bridge.frames.layout import _match, decode_schema
+from cudf_arrow_bridge.ipc.read_dictionaries import ReadDictionaries
+
+FEW, MANY = 100, 200
+
+
+class CountingSchema:
+    """A schema that counts how often its names are listed, which takes time for each column."""
+
+    def __init__(self, schema):
+        self.schema, self.listings = schema, 0
+
+    @property
+    def names(self):
+        self.listings += 1
+        return self.schema.names
+
+    def __len__(self):
+        return len(self.schema)
+
+    def __iter__(self):
+        return iter(self.schema)
+
+    def __getattr__(self, name):
+        return getattr(self.schema, name)
+
+
+class CountedName(str):
+    """A string that counts how often it is compared."""
+
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        CountedName.comparisons += 1
+        return str.__eq__(self, other)
+
+
+def names(count, start="c"):
+    return [f"{start}{i}" for i in range(count)]
+
+
+def table(count):
+    return pa.table([pa.array([1])] * count, names=names(count))
+
+
+def frame_schema(count):
+    return pa.schema(to_arrow_device(from_arrow_device(table(count))).schema)
+
+
+def pandas_schema(count, columns=names):
+    frame = pd.DataFrame([[1] * count], columns=columns(count))
+    return pa.Table.from_pandas(frame).schema
+
+
+def two_levels(count):
+    return pd.MultiIndex.from_product([["a"], names(count)])
+
+
+def renamed(schema):
+    return pa.schema(
+        [field.with_name(f"new {field.name}") for field in schema], metadata=schema.metadata
+    )
+
+
+@pytest.mark.parametrize(
+    "make_schema",
+    [
+        lambda count: table(count).schema,
+        frame_schema,
+        pandas_schema,
+        lambda count: pandas_schema(count, two_levels),
+        lambda count: renamed(frame_schema(count)),
+        lambda count: renamed(pandas_schema(count)),
+    ],
+    ids=["plain", "ours", "pandas", "pandas, two levels", "ours renamed", "pandas renamed"],
+)
+def test_the_layout_of_a_frame_lists_the_names_of_its_schema_a_fixed_number_of_times(make_schema):
+    schemas = [CountingSchema(make_schema(count)) for count in (FEW, MANY)]
+    layouts = [decode_schema(schema) for schema in schemas]
+    assert [len(layout.labels) for layout in layouts] == [FEW, MANY]
+    assert schemas[0].listings == schemas[1].listings <= 6
+
+
+def test_columns_of_a_query_list_the_names_of_the_schema_once():
+    schema = CountingSchema(table(MANY).schema)
+    Query(names(MANY))._check_columns(names(MANY), schema)
+    assert schema.listings == 1
+
+
+def comparisons(call, count):
+    """Return how often names are compared, each an object of its own."""
+    lists = [[CountedName(name) for name in names(count)] for _ in range(2)]
+    lists[1].reverse()
+    CountedName.comparisons = 0
+    call(*lists)
+    return CountedName.comparisons
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda before, after: unique_positions(before + after),
+        lambda before, after: first_of_each_name(before + after),
+        positions,
+        _match,
+        lambda before, after: Query(before)._check_columns(before, table(len(before)).schema),
+    ],
+    ids=["unique_positions", "first_of_each_name", "positions", "_match", "Query"],
+)
+def test_names_are_compared_a_fixed_number_of_times_for_each_column(call):
+    few, many = comparisons(call, FEW), comparisons(call, MANY)
+    assert 0 < many <= 2 * few + 50  # the first that differ end the comparison of whole lists
+
+
+def test_names_that_occur_once_have_a_position():
+    assert unique_positions(["a", "b", "a", "c"]) == {"b": 1, "c": 3}
+    assert positions(["a", "b", "a", "c"], ["c", "b", "a"]) == [None, 1, None, 0]
+    assert first_of_each_name(["a", "b", "a", "c"]) == [0, 1, 3]
+
+
+class CountedId(int):
+    """An integer that counts how often it is compared."""
+
+    comparisons = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        CountedId.comparisons += 1
+        return int.__eq__(self, other)
+
+
+class RecordingDecoder:
+    """Makes the parts of a dictionary its values, and records how many others it was given."""
+
+    def __init__(self):
+        self.given = 0
+
+    def end_of_dictionary(self, index):
+        return index + 1
+
+    def dictionary(self, index, parts, dictionaries, checks, stream):
+        self.given += len(dictionaries)
+        return parts
+
+
+def test_a_dictionary_is_read_without_a_look_at_those_of_other_columns():
+    decoder = RecordingDecoder()
+    dictionaries = ReadDictionaries(decoder, tuple(map(CountedId, range(MANY))), "none", None)
+    CountedId.comparisons = 0
+    for dictionary_id in range(MANY):
+        dictionaries.tell(dictionary_id, f"values {dictionary_id}", False)
+    assert dictionaries.values() == [f"values {i}" for i in range(MANY)]
+    assert CountedId.comparisons <= 4 * MANY
+    assert decoder.given == 0
+
+
+def test_a_wide_frame_with_columns_of_two_levels_keeps_them_where_a_column_was_added():
+    frame = from_arrow_device(pa.Table.from_pandas(pd.DataFrame([[1, 2]], columns=two_levels(2))))
+    crossed = pa.record_batch(to_arrow_device(frame)).append_column("new", pa.array([3]))
+    assert from_arrow_device(crossed).columns.tolist() == [("a", "c0"), ("a", "c1"), "new"]
