@@ -12,7 +12,7 @@ from .arrow.options import Kind, Validation, check_kind, check_option
 from .arrow.refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from .arrow.sources import find_array
-from .export.stream_sources import is_lazy, names_files
+from .export.stream_sources import has_files, is_lazy
 from .import_.importer import Importer
 from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
@@ -117,7 +117,7 @@ def from_arrow_device(
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = find_array(obj)
     if source is None:
-        if not (has_stream_protocol(obj) or names_files(obj) or is_lazy(obj)):
+        if not (has_stream_protocol(obj) or has_files(obj) or is_lazy(obj)):
             expected = f"a path, a dataset, or one with {ANY_PROTOCOL}"
             raise refusal(obj, expected, "from_arrow_device_stream")
         return import_concatenated(_open_stream(obj, kind, columns, importer), kind, importer)
@@ -213,7 +213,7 @@ def from_arrow_device_stream(
 def _open_stream(
     obj: Any, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
 ) -> SourceStream:
-    if names_files(obj):
+    if has_files(obj):
         return open_stream(to_arrow_device_stream(obj, columns=columns))
     stream = open_stream(to_arrow_device_stream(obj) if _is_exported(obj) else obj)
     if columns is None:

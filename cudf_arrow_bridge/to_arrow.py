@@ -18,6 +18,7 @@ from .export.streams import StreamPasses
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+    import pyarrow.dataset as ds
 
 __all__ = ["to_arrow_device", "to_arrow_device_stream"]
 
@@ -141,6 +142,7 @@ def to_arrow_device_stream(
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
     memory_map: bool = False,
+    format: ds.FileFormat | None = None,
     stream: Any = None,
     mr: Any = None,
     preserve_index: bool | None = None,
@@ -158,7 +160,7 @@ def to_arrow_device_stream(
     source
         What `to_arrow_device` takes; a list, generator or other iterable of such objects; anything
         with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow table; files
-        of Parquet, Arrow IPC or CSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a
+        of Parquet, Arrow IPC, CSV or TSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a
         ``polars.LazyFrame``, which is collected; a collection of Dask, or a list of delayed
         objects; a future of Dask, or a list or iterator of futures; a dataset of Ray, or its
         iterator; an ``ObjectRef``, or a list of these.
@@ -177,6 +179,9 @@ def to_arrow_device_stream(
         are then the file's own memory, which nobody may change or truncate while they are used.
         What another process writes to such a file changes the values; one that is truncated ends
         this process with SIGBUS. A file that is replaced, as `ipc.write_file` does, is safe.
+    format : pyarrow.dataset.FileFormat, optional
+        Of files, their format with its options, such as ``pyarrow.dataset.OrcFileFormat()`` or
+        ``CsvFileFormat(pyarrow.csv.ParseOptions(delimiter=";"))``. None: it is detected.
     stream : optional
         The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
         or read here, on cuDF's default stream.
@@ -206,13 +211,15 @@ def to_arrow_device_stream(
 
     Notes
     -----
-    Files are named by a string or a ``pathlib.Path``: a path, a folder, a glob, or, as a string, a
-    URL of fsspec; several files by a list of ``Path`` objects. Their format is that of the first
-    file, told by its first bytes, CSV by its name. In folders, in those below them and in globs,
-    files come in the order of their paths; names that begin with ``_`` or ``.`` are left out, and
-    beside files that are named after these formats all others. In a folder, folders below that are
-    named ``key=value`` become columns. The schema is that of all files: a column that a file lacks
-    is null there, and types are widened.
+    Files are also their bytes, in any object of the buffer protocol that bytes, memoryviews and
+    pyarrow have, and open binary files that stand at their beginning and can seek; an Arrow stream
+    of these is read as a whole. Else they are named by a string or a ``pathlib.Path``: a path, a
+    folder, a glob, or, as a string, a URL of fsspec; several files by a list of ``Path`` objects.
+    Their format is that of the first file, told by its first bytes, CSV and TSV by the name. In
+    folders, in those below them and in globs, files come in the order of their paths; names that
+    begin with ``_`` or ``.`` are left out, and beside files that are named after these formats all
+    others. In a folder, folders below that are named ``key=value`` become columns. The schema is
+    that of all files: a column that a file lacks is null there, and types are widened.
 
     Each row group of Parquet, batch of Arrow IPC and block of CSV is read when it is asked for.
     Uncompressed batches of mapped Arrow files are not copied. On a GPU cuDF's chunked reader reads
@@ -251,7 +258,7 @@ def to_arrow_device_stream(
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     max_rows = check_max_rows(max_rows)
-    source = open_source(source, columns, filter, memory_map)
+    source = open_source(source, columns, filter, memory_map, format)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     passes = StreamPasses(source, arguments, max_rows, preserve_index, requested)
     return DeviceArrayStream(passes, partial(ArrayExporter, arguments))

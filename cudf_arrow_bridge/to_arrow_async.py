@@ -13,6 +13,7 @@ from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+    import pyarrow.dataset as ds
 
     from .arrow.device_array import DeviceArray
     from .cuda.residency import DeviceType
@@ -28,6 +29,7 @@ def to_arrow_device_async(
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
     memory_map: bool = False,
+    format: ds.FileFormat | None = None,
     stream: Any = None,
     mr: Any = None,
     preserve_index: bool | None = None,
@@ -43,8 +45,8 @@ def to_arrow_device_async(
         What `to_arrow_device_stream` takes, of which batches are made on other threads; or anything
         with ``__aiter__`` that gives what `to_arrow_device` takes, such as an async generator of
         frames, or datafusion's DataFrame. Its objects are exported on the thread of the loop.
-    max_rows, requested_schema, columns, filter, memory_map, stream, mr, preserve_index, compact, \
-copy, device_type : optional
+    max_rows, requested_schema, columns, filter, memory_map, format, stream, mr, preserve_index, \
+compact, copy, device_type : optional
         See `to_arrow_device_stream`.
 
     Returns
@@ -81,9 +83,9 @@ copy, device_type : optional
     }
     if not hasattr(source, "__aiter__"):
         arguments |= {"max_rows": max_rows, "columns": columns, "filter": filter}
-        arguments["memory_map"] = memory_map
+        arguments |= {"memory_map": memory_map, "format": format}
         return AsyncDeviceArrayStream(ThreadedBatches(to_arrow_device_stream(source, **arguments)))
-    open_source(source, columns, filter, memory_map)
+    open_source(source, columns, filter, memory_map, format)
     # Checks the arguments now, of which the first object would tell late.
     to_arrow_device_stream([], max_rows=max_rows, **arguments)
     export = partial(_batches_of, max_rows, arguments)

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudf_arrow_bridge.export.sources.formats import format_of
+from cudf_arrow_bridge.export.sources.formats import (
+    check_delimiter,
+    format_by_name,
+    format_of,
+    parse_options,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.csv import ParseOptions
 
     from cudf_arrow_bridge.ipc.metadata.headers import Header
 
@@ -49,7 +55,7 @@ class SourceFile:
     path : Path
         Where it is.
     format : str
-        ``parquet``, ``arrow-file``, ``arrow-stream`` or ``csv``.
+        ``parquet``, ``arrow-file``, ``arrow-stream``, ``csv`` or ``tsv``.
     """
 
     path: Path
@@ -198,10 +204,16 @@ def _csv(path: Path, rows: int | None) -> tuple[list[pa.RecordBatch], pa.Schema]
 
     if rows is None:
         # Infers column types from the whole file, csv.open_csv only from its first block.
-        table = csv.read_csv(path)
+        table = csv.read_csv(path, parse_options=_parse_options(path))
+        check_delimiter(table.schema.names)
         return table.to_batches(), table.schema
-    with csv.open_csv(path) as reader:
+    with csv.open_csv(path, parse_options=_parse_options(path)) as reader:
+        check_delimiter(reader.schema.names)
         return _take_rows(reader, reader.schema, rows)
+
+
+def _parse_options(path: Path) -> ParseOptions:
+    return parse_options(format_by_name(path.name) or "csv")
 
 
 def _parquet_summary(path: Path) -> Summary:
@@ -232,7 +244,8 @@ def _summary_of(schema: pa.Schema, headers: Sequence[Header]) -> Summary:
 def _csv_summary(path: Path) -> Summary:
     from pyarrow import csv
 
-    with csv.open_csv(path) as reader:
+    with csv.open_csv(path, parse_options=_parse_options(path)) as reader:
+        check_delimiter(reader.schema.names)
         return Summary(reader.schema, None)
 
 
@@ -241,10 +254,12 @@ READERS: dict[str, Callable[[Path, int | None], tuple[list[pa.RecordBatch], pa.S
     "arrow-file": _arrow_file,
     "arrow-stream": _arrow_stream,
     "csv": _csv,
+    "tsv": _csv,
 }
 SUMMARIES: dict[str, Callable[[Path], Summary]] = {
     "parquet": _parquet_summary,
     "arrow-file": _arrow_file_summary,
     "arrow-stream": _arrow_stream_summary,
     "csv": _csv_summary,
+    "tsv": _csv_summary,
 }

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pylibcudf as plc
 
 from ..arrow.device_array_stream import DeviceArrayStream
@@ -19,17 +21,18 @@ from ..frames.proxies import is_pandas, is_proxy
 from .inputs import is_cudf
 from .sources.dask_futures import futures_of, gather_results
 from .sources.dask_partitions import compute_partitions, partitions_of
-from .sources.datasets import DatasetSource, Query, is_dataset, or_empty
+from .sources.datasets import DatasetSource, Query, dataset_of_bytes, is_dataset, or_empty
 from .sources.files import FilesSource, open_files
 from .sources.paths import find_files
 from .sources.ray_datasets import fetch_objects
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+    import pyarrow.dataset as ds
 
     from .._core.protocols import Stream
 
-__all__ = ["Take", "exportable_objects", "is_lazy", "names_files", "open_source"]
+__all__ = ["Take", "exportable_objects", "has_files", "is_lazy", "open_source"]
 
 #: Called with each object that can be consumed once; raises if another pass has it.
 Take = Callable[[Any], None]
@@ -40,12 +43,13 @@ def open_source(
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
     memory_map: bool = False,
+    format: ds.FileFormat | None = None,
 ) -> Any:
     """Open the files of a source that names some; return any other source as it is.
 
     Parameters
     ----------
-    source, columns, filter, memory_map
+    source, columns, filter, memory_map, format
         What `to_arrow_device_stream` takes.
 
     Returns
@@ -62,15 +66,22 @@ def open_source(
         If strings stand for files where they may not, or what is wanted is not there.
     """
     query = Query(columns, filter)
-    if is_dataset(source):
+    if is_dataset(source) and format is None and not memory_map:
         return DatasetSource(source, query)
     if names_files(source):
         paths = [source] if isinstance(source, (str, os.PathLike)) else source
-        return open_files(find_files(paths, memory_map), query)
+        return open_files(find_files(paths, memory_map, format), query)
+    if is_binary(source):
+        return DatasetSource(dataset_of_bytes(source, format), query)
     if isinstance(source, (list, tuple)):
         for item in source:
             _refuse_text(item)
-    given = {"columns": columns, "filter": filter, "memory_map": memory_map or None}
+    given = {
+        "columns": columns,
+        "filter": filter,
+        "memory_map": memory_map or None,
+        "format": format,
+    }
     for name, value in given.items():
         if value is not None:
             raise ValueError(
@@ -81,10 +92,22 @@ def open_source(
 
 
 def names_files(source: Any) -> bool:
-    """Say whether a source is a path, a URL, a glob, a list of paths, or a dataset of pyarrow."""
+    """Say whether a source is a path, a URL, a glob, or a list of paths."""
     if isinstance(source, (list, tuple)):
         return bool(source) and all(isinstance(item, os.PathLike) for item in source)
-    return isinstance(source, (str, os.PathLike)) or is_dataset(source)
+    return isinstance(source, (str, os.PathLike))
+
+
+def has_files(source: Any) -> bool:
+    """Say whether `open_source` reads a source: paths, a dataset, or the bytes of a file."""
+    return is_dataset(source) or names_files(source) or is_binary(source)
+
+
+def is_binary(source: Any) -> bool:
+    """Say whether a source is the bytes of a file, or an open file."""
+    if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer, pa.NativeFile)):
+        return True
+    return isinstance(source, io.IOBase)
 
 
 def is_lazy(source: Any) -> bool:

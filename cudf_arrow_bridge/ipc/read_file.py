@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import pyarrow as pa
 
@@ -18,7 +18,14 @@ from .landing import Landing
 from .metadata.footer import Footer, read_footer
 from .metadata.headers import HEADERS, Header
 from .passes import MessagePasses, exporter_of
-from .transport.framing import CHUNK_SIZE, MAGIC, Block, check_chunk_size, read_message
+from .transport.framing import (
+    CHUNK_SIZE,
+    CONTINUATION,
+    MAGIC,
+    Block,
+    check_chunk_size,
+    read_message,
+)
 from .transport.sources import Source, open_source
 
 __all__ = ["DeviceArrayFile", "file_headers", "open_file"]
@@ -105,7 +112,7 @@ def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
 class DeviceArrayFile(DeviceArrayStream):
     """The record batches of a file; a stream that can be consumed any number of times.
 
-    ``len(file)`` is how many there are, ``file[i]`` reads one of them.
+    ``len(file)`` is how many there are, ``file[i]`` reads one of them, ``file[i:j]`` a list.
     """
 
     def __init__(self, reader: _FileReader, options: DecodeOptions) -> None:
@@ -139,7 +146,15 @@ class DeviceArrayFile(DeviceArrayStream):
     def __len__(self) -> int:
         return len(self._reader.footer.batches)
 
-    def __getitem__(self, index: int) -> DeviceArray:
+    @overload
+    def __getitem__(self, index: int) -> DeviceArray: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[DeviceArray]: ...
+    def __getitem__(self, index: Any) -> DeviceArray | list[DeviceArray]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if isinstance(index, str):
+            raise TypeError(f"{index!r} found, the number of a batch expected: file[0][{index!r}]")
         if self.is_released:
             raise ValueError("a file that was released found, one with batches expected")
         batches = self._reader.footer.batches
@@ -218,8 +233,9 @@ def _read_footer(source: Source) -> Footer:
     tail = source.read_exact(TAIL_BYTES, "the end of a file")
     for where, found in ((0, head), (size - len(MAGIC), tail[4:])):
         if found != MAGIC:
+            hint = ": open_stream reads streams" if head[:4] == CONTINUATION else ""
             raise ValueError(
-                f"byte {where:,}: {found!r} found, {MAGIC!r} of an Arrow file expected"
+                f"byte {where:,}: {found!r} found, {MAGIC!r} of an Arrow file expected{hint}"
             )
     length = int.from_bytes(tail[:4], "little", signed=True)
     end = size - TAIL_BYTES

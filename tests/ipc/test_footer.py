@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
 from cudf_arrow_bridge.ipc.metadata.schema_messages import schema_message
 from cudf_arrow_bridge.ipc.transport.framing import Block
@@ -132,3 +133,21 @@ def test_what_lies_between_the_numbers_of_a_block_does_not_matter():
 def test_a_message_is_no_footer():
     with pytest.raises(ValueError, match=r"footer byte \d+: "):
         read_footer(schema_message(pa.schema([("a", pa.int8())])), 64)
+
+
+@pytest.mark.parametrize("version", [b"\0\0", None])
+def test_footers_without_a_version(version):
+    """As Arrow 0.14.1 wrote them; each message tells its own."""
+    table = pa.table({"a": [1, 2, 3]})
+    messages, footer = split(file_of(table.schema, table.to_batches()))
+    footer = bytearray(footer)
+    root = int.from_bytes(footer[:4], "little")
+    vtable = root - int.from_bytes(footer[root : root + 4], "little", signed=True)
+    slot = int.from_bytes(footer[vtable + 4 : vtable + 6], "little")
+    if version is None:
+        footer[vtable + 4 : vtable + 6] = b"\0\0"
+    else:
+        footer[root + slot : root + slot + 2] = version
+    data = with_footer(messages, bytes(footer))
+    with cab.ipc.open_file(data) as file:
+        assert pa.table(file).equals(table)

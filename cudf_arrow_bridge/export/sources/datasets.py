@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...arrow.schemas import empty
+from .formats import check_delimiter, format_of, parse_options
 from .parquet_reader import ParquetReader
 from .paths import Files
 
@@ -25,6 +27,7 @@ __all__ = [
     "DatasetSource",
     "Query",
     "dataset_of",
+    "dataset_of_bytes",
     "is_dataset",
     "one_schema",
     "or_empty",
@@ -212,6 +215,59 @@ def is_dataset(obj: Any) -> bool:
     return ds is not None and isinstance(obj, ds.Dataset)
 
 
+def dataset_format(name: str | ds.FileFormat) -> ds.FileFormat:
+    """Return pyarrow's format of files by its name in `FORMATS`, or a format as it is."""
+    import pyarrow.dataset as ds
+
+    if not isinstance(name, str):
+        return name
+    if name in ("csv", "tsv"):
+        return ds.CsvFileFormat(parse_options(name))
+    return {"parquet": ds.ParquetFileFormat, "arrow-file": ds.IpcFileFormat}[name]()
+
+
+def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Dataset:
+    """Make a dataset of the bytes of a file, or of an open binary file.
+
+    Parameters
+    ----------
+    source
+        Contiguous memory, or a file that stands at its beginning and can seek.
+    file_format
+        The format; None to tell it by the first bytes.
+
+    Raises
+    ------
+    TypeError
+        If the file is a text file.
+    ValueError
+        If the format is unknown, or the file stands elsewhere.
+    """
+    import pyarrow.dataset as ds
+
+    is_file = hasattr(source, "read")
+    if isinstance(source, io.TextIOBase):
+        raise TypeError("expected a binary file, got a text file")
+    if is_file and (position := source.tell()) != 0:
+        raise ValueError(f"expected a file at its beginning, got one at byte {position:,}")
+    name: Any = file_format
+    if file_format is None:
+        head = source.read(8) if is_file else bytes(memoryview(source)[:8])
+        if is_file:
+            source.seek(0)
+        name = format_of("", head)
+    # pyarrow closes files that it reads from the beginning to the end.
+    is_read_at_once = name == "arrow-stream" or isinstance(name, ds.CsvFileFormat)
+    if not is_file or is_read_at_once or isinstance(name, ds.JsonFileFormat):
+        source = pa.py_buffer(source.read() if is_file else source)
+    if name == "arrow-stream":
+        with pa.ipc.open_stream(source) as reader:
+            return ds.dataset(reader.read_all())
+    known = dataset_format(name)
+    fragment = known.make_fragment(source)
+    return ds.FileSystemDataset([fragment], fragment.physical_schema, known)
+
+
 def dataset_of(files: Files) -> ds.Dataset:
     """Make a dataset of files, with the schema of all of them.
 
@@ -222,19 +278,17 @@ def dataset_of(files: Files) -> ds.Dataset:
     """
     import pyarrow.dataset as ds
 
-    file_format = {
-        "parquet": ds.ParquetFileFormat,
-        "arrow-file": ds.IpcFileFormat,
-        "csv": ds.CsvFileFormat,
-    }[files.format]()
     options = ds.FileSystemFactoryOptions()
     if files.base is not None:
         options.partitioning_factory = ds.HivePartitioning.discover()
         options.partition_base_dir = files.base
+    file_format = dataset_format(files.format)
     factory = ds.FileSystemDatasetFactory(files.filesystem, files.paths, file_format, options)
     with one_schema(files):
         # Of all files: columns that only some of them have are null in the others.
         schema = factory.inspect(promote_options="permissive", fragments=None)
+        if files.format == "csv":
+            check_delimiter(schema.names)
     return factory.finish(schema)
 
 
@@ -248,7 +302,7 @@ def one_schema(files: Files) -> Iterator[None]:
             f"{files.name}: {error}; a pyarrow.dataset.Dataset made with a schema can say how they"
             " are read"
         ) from error
-    except pa.ArrowInvalid as error:
+    except ValueError as error:
         raise ValueError(f"{files.name}: {error}") from error
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from .datasets import DatasetSource, Query, dataset_of, one_schema, or_empty, with_rows
+from .formats import parse_options
 from .paths import Files
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def open_files(files: Files, query: Query) -> DatasetSource | FilesSource:
         paths: list[Path] = [(path, {}) for path in files.paths]
         return FilesSource(files, query, _schema_of_streams(files), paths)
     dataset = dataset_of(files)
-    if files.format == "parquet":
+    if not isinstance(files.format, str) or files.format == "parquet":
         return DatasetSource(dataset, query)
     return FilesSource(files, query, dataset.schema, _paths_of(dataset, query))
 
@@ -89,7 +90,7 @@ class FilesSource:
         ] or [self]
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        read = _READERS[self._files.format]
+        read = _READERS[str(self._files.format)]
         # A filter may need other columns, and a batch without columns has no rows.
         is_whole = self._query.filter is not None or not self._query.columns
         schema = self._stored if is_whole else self.schema
@@ -164,9 +165,11 @@ def _arrow_stream(files: Files, path: str, schema: pa.Schema) -> Batches:
 def _csv(files: Files, path: str, schema: pa.Schema) -> Batches:
     from pyarrow import csv
 
-    options = csv.ConvertOptions(column_types={field.name: field.type for field in schema})
     # The input stream decompresses what is named so.
-    with csv.open_csv(files.filesystem.open_input_stream(path), convert_options=options) as reader:
+    file = files.filesystem.open_input_stream(path)
+    types = csv.ConvertOptions(column_types={field.name: field.type for field in schema})
+    parsing = parse_options(files.format)
+    with csv.open_csv(file, parse_options=parsing, convert_options=types) as reader:
         yield from reader
 
 
@@ -174,4 +177,5 @@ _READERS: dict[str, Callable[[Files, str, pa.Schema], Batches]] = {
     "arrow-file": _arrow_file,
     "arrow-stream": _arrow_stream,
     "csv": _csv,
+    "tsv": _csv,
 }

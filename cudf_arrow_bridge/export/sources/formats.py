@@ -3,9 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["FORMATS", "FileFormat", "format_by_name", "format_of"]
+if TYPE_CHECKING:
+    import pyarrow.csv
+
+__all__ = [
+    "FORMATS",
+    "FileFormat",
+    "check_delimiter",
+    "format_by_name",
+    "format_of",
+    "parse_options",
+]
 
 
 @dataclass(frozen=True)
@@ -15,7 +27,7 @@ class FileFormat:
     Attributes
     ----------
     name : str
-        ``parquet``, ``arrow-file``, ``arrow-stream`` or ``csv``.
+        ``parquet``, ``arrow-file``, ``arrow-stream``, ``csv`` or ``tsv``.
     endings : tuple of str
         What the names of such files end with.
     first_bytes : bytes or None
@@ -32,6 +44,7 @@ FORMATS = (
     FileFormat("arrow-file", (".arrow", ".feather", ".ipc"), b"ARROW1"),
     FileFormat("arrow-stream", (".arrows",), b"\xff\xff\xff\xff"),
     FileFormat("csv", (".csv", ".csv.gz", ".csv.bz2"), None),
+    FileFormat("tsv", (".tsv", ".tsv.gz", ".tsv.bz2"), None),
 )
 #: What files begin with that look like one of these formats, and cannot be read.
 _UNREADABLE = {
@@ -47,7 +60,7 @@ def format_by_name(name: str) -> str | None:
 
 
 def format_of(name: str, head: bytes) -> str:
-    """Detect the format of a file by its first bytes, CSV by the name.
+    """Detect the format of a file by its first bytes, CSV and TSV by the name.
 
     Parameters
     ----------
@@ -69,6 +82,32 @@ def format_of(name: str, head: bytes) -> str:
     for first_bytes, reason in _UNREADABLE.items():
         if head.startswith(first_bytes):
             raise ValueError(reason)
-    if format_by_name(name) == "csv":
-        return "csv"
-    raise ValueError("neither Parquet, Arrow IPC nor (by its name) CSV")
+    by_name = format_by_name(name)
+    if by_name in ("csv", "tsv"):
+        return by_name
+    raise ValueError("neither Parquet, Arrow IPC nor (by its name) CSV or TSV")
+
+
+def parse_options(file_format: str) -> pyarrow.csv.ParseOptions:
+    """Return how pyarrow parses a format, ``csv`` or ``tsv``."""
+    from pyarrow import csv
+
+    return csv.ParseOptions(delimiter="\t" if file_format == "tsv" else ",")
+
+
+def check_delimiter(names: Sequence[str]) -> None:
+    """Refuse the columns of a CSV file that has another delimiter than the comma.
+
+    Raises
+    ------
+    ValueError
+        If there is one column, whose name holds another delimiter; the message does not name the
+        file.
+    """
+    found = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+    if found:
+        raise ValueError(
+            f"expected columns delimited by commas, got {found[0]!r} in {names[0]!r}: give "
+            "format=pyarrow.dataset.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter="
+            f"{found[0]!r}))"
+        )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .formats import format_by_name, format_of
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as ds
     import pyarrow.fs
 
 __all__ = ["Files", "find_files"]
@@ -33,7 +34,7 @@ class Files:
     paths
         The files, in order, as the filesystem names them.
     format
-        See `FileFormat`.
+        The name of a `FileFormat`, or what the caller gave.
     memory_map
         Whether the filesystem maps files into memory.
     base
@@ -43,12 +44,16 @@ class Files:
     name: str
     filesystem: pyarrow.fs.FileSystem
     paths: list[str]
-    format: str
+    format: str | ds.FileFormat
     memory_map: bool
     base: str | None
 
 
-def find_files(names: Sequence[str | os.PathLike[str]], memory_map: bool = False) -> Files:
+def find_files(
+    names: Sequence[str | os.PathLike[str]],
+    memory_map: bool = False,
+    file_format: ds.FileFormat | None = None,
+) -> Files:
     """Find the files that paths stand for.
 
     Parameters
@@ -57,6 +62,8 @@ def find_files(names: Sequence[str | os.PathLike[str]], memory_map: bool = False
         One path, URL or glob; or several paths.
     memory_map
         Whether local Arrow files are mapped into memory rather than read.
+    file_format
+        The format of the files; None: see `format_of`.
 
     Raises
     ------
@@ -72,25 +79,21 @@ def find_files(names: Sequence[str | os.PathLike[str]], memory_map: bool = False
         filesystem, path = _open_filesystem(name)
         found = _list_files(filesystem, path)
         if not found:
-            raise FileNotFoundError(errno.ENOENT, "no such file", os.fspath(name))
+            what = "no file in this folder" if filesystem.isdir(path) else "no such file"
+            raise FileNotFoundError(errno.ENOENT, what, os.fspath(name))
         if filesystem.isdir(path):
             base = path
         paths += found
-    first = paths[0]
-    try:
-        with filesystem.open(first, "rb") as file:
-            file_format = format_of(first, file.read(8))
-    except ValueError as error:
-        raise ValueError(
-            f"{first}: {error}; a pyarrow.dataset.Dataset can say how other files are read"
-        ) from None
-    _check_one_format(paths)
-    memory_map = memory_map and file_format.startswith("arrow") and _is_local(filesystem)
+    found_format: str | ds.FileFormat | None = file_format
+    if found_format is None:
+        found_format = _format_of_all(filesystem, paths)
+    is_arrow = isinstance(found_format, str) and found_format.startswith("arrow")
+    memory_map = memory_map and is_arrow and _is_local(filesystem)
     return Files(
         ", ".join(os.fspath(name) for name in names),
         _as_pyarrow(filesystem, memory_map),
         paths,
-        file_format,
+        found_format,
         memory_map,
         base if len(names) == 1 else None,
     )
@@ -136,7 +139,15 @@ def _data_files(paths: list[str], begin: str) -> list[str]:
     return [path for path in visible if format_by_name(path)] or visible
 
 
-def _check_one_format(paths: list[str]) -> None:
+def _format_of_all(filesystem: Any, paths: list[str]) -> str:
+    first = paths[0]
+    try:
+        with filesystem.open(first, "rb") as file:
+            file_format = format_of(first, file.read(8))
+    except ValueError as error:
+        raise ValueError(
+            f"{first}: {error}; format= takes the pyarrow.dataset.FileFormat of other files"
+        ) from None
     expected = format_by_name(paths[0])
     for path in paths:
         if format_by_name(path) != expected:
@@ -144,6 +155,7 @@ def _check_one_format(paths: list[str]) -> None:
                 f"{path}: a file of another format found than {paths[0]}, one format expected:"
                 " pass a glob or a list of pathlib.Path objects that leaves the others out"
             )
+    return file_format
 
 
 def _as_pyarrow(filesystem: Any, memory_map: bool) -> pyarrow.fs.FileSystem:

@@ -104,8 +104,9 @@ def read_footer(footer: BytesLike, file_size: int) -> Footer:
     data = bytes_of(footer)
     buffer = Flatbuffer(data, "footer")
     table = buffer.root()
+    # Arrow 0.14.1 left it out, which reads as V1; each message tells its own.
     version = table.number(VERSION, INT16)
-    if version not in (V4, V5):
+    if version not in (0, V4, V5):
         raise buffer.error(table.position, f"metadata version V{version + 1}", "V4 or V5")
     schema = table.table(SCHEMA)
     if schema is None:

@@ -103,6 +103,8 @@ def read_message(source: Source) -> tuple[bytes, int] | None:
     length = int.from_bytes(prefix, "little", signed=True)
     if length == 0:
         return None
+    if prefix == MAGIC[:4] and source.position == 4:
+        raise ValueError("byte 0: an Arrow file found, a stream expected: open_file reads files")
     if length < 0:
         raise ValueError(
             f"byte {start:,}: {length:,} found as the length of a message's metadata, a positive "

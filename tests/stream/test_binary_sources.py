@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes and open files as sources, formats with options, and what is said of other files."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.dataset as ds
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+TABLE = pa.table({"a": range(10), "b": [str(i) for i in range(10)]})
+
+
+def written(write):
+    sink = pa.BufferOutputStream()
+    write(sink)
+    return sink.getvalue().to_pybytes()
+
+
+def write_arrow(new):
+    def write(sink):
+        with new(sink, TABLE.schema) as file:
+            file.write_table(TABLE, max_chunksize=4)
+
+    return write
+
+
+FORMATS = {
+    "parquet": written(lambda sink: pq.write_table(TABLE, sink, row_group_size=4)),
+    "arrow file": written(write_arrow(pa.ipc.new_file)),
+    "arrow stream": written(write_arrow(pa.ipc.new_stream)),
+}
+KINDS = {
+    "bytes": lambda data, path: data,
+    "bytearray": lambda data, path: bytearray(data),
+    "memoryview": lambda data, path: memoryview(data),
+    "pyarrow buffer": lambda data, path: pa.py_buffer(data),
+    "pyarrow reader": lambda data, path: pa.BufferReader(data),
+    "BytesIO": lambda data, path: io.BytesIO(data),
+    "open file": lambda data, path: path.open("rb"),
+    "open file without a buffer": lambda data, path: path.open("rb", buffering=0),
+    "pyarrow file": lambda data, path: pa.OSFile(str(path)),
+}
+
+
+@pytest.fixture
+def make(tmp_path):
+    opened = []
+
+    def make(kind, data):
+        path = tmp_path / "data"
+        path.write_bytes(data)
+        source = KINDS[kind](data, path)
+        opened.append(source)
+        return source
+
+    yield make
+    for source in opened:
+        if hasattr(source, "close"):
+            source.close()
+
+
+def rows(obj):
+    return pa.record_batch(bridge.to_arrow_device(obj, preserve_index=False)).to_pydict()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_and_open_files(make, kind, name):
+    data = FORMATS[name]
+    stream = bridge.to_arrow_device_stream(make(kind, data))
+    for _ in range(2):
+        assert pa.table(stream).equals(TABLE)
+    selected = bridge.to_arrow_device_stream(
+        make(kind, data), columns=["b"], filter=pc.field("a") > 5
+    )
+    assert pa.table(selected).equals(TABLE[6:].select(["b"]))
+    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+        assert rows(take(make(kind, data))) == TABLE.to_pydict()
+        assert rows(take(make(kind, data), columns=["a"])) == TABLE.select(["a"]).to_pydict()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_of_a_named_format(make, kind):
+    data = b"a;b\n1;x\n2;y\n"
+    options = ds.CsvFileFormat(pa.csv.ParseOptions(delimiter=";"))
+    found = pa.table(bridge.to_arrow_device_stream(make(kind, data), format=options))
+    assert found.to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+    with pytest.raises(ValueError, match="neither Parquet, Arrow IPC"):
+        bridge.to_arrow_device_stream(make(kind, data))
+
+
+def test_a_file_that_was_read_from_is_refused():
+    file = io.BytesIO(FORMATS["parquet"])
+    file.read(3)
+    with pytest.raises(ValueError, match="expected a file at its beginning, got one at byte 3"):
+        bridge.to_arrow_device_stream(file)
+
+
+def test_text_files_are_refused(tmp_path):
+    (tmp_path / "text").write_text("a,b")
+    with (tmp_path / "text").open() as file, pytest.raises(TypeError, match="text file"):
+        bridge.to_arrow_device_stream(file).schema  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("ending", "format", "write"),
+    [
+        (".orc", ds.OrcFileFormat(), lambda path: pa.orc.write_table(TABLE, path)),
+        (
+            ".txt",
+            ds.CsvFileFormat(pa.csv.ParseOptions(delimiter="|")),
+            lambda path: pa.csv.write_csv(TABLE, path, pa.csv.WriteOptions(delimiter="|")),
+        ),
+        (
+            ".json",
+            ds.JsonFileFormat(),
+            lambda path: path.write_text('{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n'),
+        ),
+    ],
+)
+def test_formats_with_options(tmp_path, ending, format, write):
+    path = tmp_path / f"table{ending}"
+    write(path)
+    expected = ds.dataset(path, format=format).to_table()
+    found = pa.table(bridge.to_arrow_device_stream(path, format=format))
+    assert found.to_pydict() == expected.to_pydict()
+    selected = bridge.to_arrow_device_stream(
+        tmp_path, format=format, columns=["b"], filter=pc.field("a") > 1
+    )
+    wanted = ds.dataset(path, format=format).to_table(columns=["b"], filter=pc.field("a") > 1)
+    assert pa.table(selected).to_pydict() == wanted.to_pydict()
+
+    async def read():
+        return [batch async for batch in bridge.to_arrow_device_async(path, format=format)]
+
+    batches = asyncio.run(read())
+    assert pa.concat_tables(map(pa.table, batches)).to_pydict() == expected.to_pydict()
+    with pytest.raises(ValueError, match="format= takes the pyarrow"):
+        bridge.to_arrow_device_stream(path)
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
+def test_tabs_separate_the_columns_of_a_tsv_file(tmp_path, ending):
+    path = tmp_path / f"table{ending}"
+    data = b"a\tb\n1\tx,y\n2\tz\n"
+    path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    found = pa.table(bridge.to_arrow_device_stream(path))
+    assert found.to_pydict() == {"a": [1, 2], "b": ["x,y", "z"]}
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_a_csv_file_with_another_delimiter_is_refused(tmp_path, delimiter):
+    path = tmp_path / "table.csv"
+    path.write_text(f"a{delimiter}b\n1{delimiter}2\n")
+    with pytest.raises(ValueError, match=r"table\.csv: expected columns delimited by commas") as e:
+        bridge.to_arrow_device_stream(path)
+    assert f"delimiter={delimiter!r}" in str(e.value)
+    format = ds.CsvFileFormat(pa.csv.ParseOptions(delimiter=delimiter))
+    found = pa.table(bridge.to_arrow_device_stream(path, format=format))
+    assert found.to_pydict() == {"a": [1], "b": [2]}
+
+
+def test_a_folder_without_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file in this folder"):
+        bridge.to_arrow_device_stream(tmp_path)
+
+
+def test_files_and_streams_name_each_other(tmp_path):
+    for data, read, other in (
+        (FORMATS["arrow file"], bridge.ipc.open_stream, "open_file"),
+        (FORMATS["arrow stream"], bridge.ipc.open_file, "open_stream"),
+    ):
+        path = tmp_path / "data"
+        path.write_bytes(data)
+        for source in (data, path, io.BytesIO(data)):
+            with pytest.raises(ValueError, match=other):
+                list(read(source))
+
+
+def test_batches_of_a_file_by_a_slice():
+    with bridge.ipc.open_file(FORMATS["arrow file"]) as file:
+        assert [len(batch) for batch in file[:]] == [4, 4, 2]
+        assert [len(batch) for batch in file[2:0:-1]] == [2, 4]
+        assert file[3:] == []
+        with pytest.raises(TypeError, match=r"file\[0\]\['a'\]"):
+            file["a"]
