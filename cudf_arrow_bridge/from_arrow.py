@@ -60,7 +60,8 @@ def from_arrow_device(
     columns : sequence of str, optional
         The names of a table's fields to import, in the order of the result; None: all. The others
         are not looked at, so they may have any type, and the whole array is released with the last
-        of the columns. A frame keeps the index that the metadata names.
+        of the columns. A frame keeps the index that the metadata names; pylibcudf's tables have no
+        index, and get the named columns only.
     copy : bool, optional
         None: what cannot be adopted is copied. False: never, an error names the columns that would
         have to be, and why; first those that any column needs, then those that only frames need,

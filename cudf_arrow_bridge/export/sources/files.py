@@ -95,7 +95,7 @@ class FilesSource:
             try:
                 with closing(read(self._files.filesystem, path, self._stored)) as batches:
                     for batch in batches:
-                        yield self._query.of(conform(batch, self._stored, keys))
+                        yield self._query.of(conform(batch, self._stored, keys), self.schema)
                         del batch
             except pa.ArrowInvalid as error:
                 raise ValueError(f"{path}: {error}") from error
