@@ -62,7 +62,8 @@ def from_arrow_device(
     columns : sequence of str, optional
         The names of a table's fields to import, in the order of the result; None: all. The others
         are not looked at, so they may have any type, and the whole array is released with the last
-        of the columns. A frame keeps the index that the metadata names.
+        of the columns. A frame keeps the index that the metadata names; pylibcudf's tables have no
+        index, and get the named columns only.
     copy : bool, optional
         None: what cannot be adopted is copied. False: never, an error names the columns that would
         have to be, and why; first those that any column needs, then those that only frames need,
@@ -214,8 +215,10 @@ def _open_stream(
     obj: Any, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
 ) -> SourceStream:
     if has_files(obj):
-        return open_stream(to_arrow_device_stream(obj, columns=columns))
-    stream = open_stream(to_arrow_device_stream(obj) if _is_exported(obj) else obj)
+        obj = to_arrow_device_stream(obj, columns=columns)
+    elif _is_exported(obj):
+        obj = to_arrow_device_stream(obj)
+    stream = open_stream(obj)
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)

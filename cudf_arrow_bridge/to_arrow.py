@@ -171,7 +171,8 @@ def to_arrow_device_stream(
         The schema to export each batch with, met as far as possible, as in `to_arrow_device`; that
         of the stream if there is no batch. A consumer's own request replaces it.
     columns : sequence of str, optional
-        Of files and datasets, the columns to read, in this order. None: all.
+        Of files and datasets, the columns to read, in this order. None: all. The index that the
+        metadata of a frame names is kept, behind them, as `from_arrow_device` keeps it.
     filter : pyarrow.compute.Expression, optional
         Of files and datasets, which rows to read, such as ``pyarrow.compute.field("a") > 0``.
     memory_map : bool

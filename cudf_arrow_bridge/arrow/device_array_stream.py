@@ -17,7 +17,7 @@ from . import display
 from .device_array import DeviceArray, Exporter
 from .options import Kind
 from .refusals import StaysHere
-from .schemas import as_field, as_schema, check_num_fields
+from .schemas import as_field, as_schema_or_field, check_num_fields
 
 if TYPE_CHECKING:
     from .._core.exported_array import ExportedArray
@@ -237,7 +237,7 @@ class DeviceArrayStream(StaysHere):
         Known without a batch for objects of cuDF and pylibcudf, also in lists, unless a schema was
         requested; else the first batch is made for it.
         """
-        return _as_schema_or_field(self.__arrow_c_schema__())
+        return as_schema_or_field(self.__arrow_c_schema__())
 
     def _schema_handle(self) -> Schema:
         """Return the schema; may make the first batch."""
@@ -302,7 +302,7 @@ class DeviceArrayStream(StaysHere):
 
     def _repr_html_(self) -> str:
         known = self._known_schema()
-        schema = None if known is None else _as_schema_or_field(known.__arrow_c_schema__())
+        schema = None if known is None else as_schema_or_field(known.__arrow_c_schema__())
         return display.stream_html(self._state(), schema)
 
 
@@ -338,7 +338,3 @@ def _request(stream: ExportedStream, requested_schema: object) -> None:
     if state.refusal is not None:
         refusal, state.refusal = state.refusal, None
         raise refusal
-
-
-def _as_schema_or_field(capsule: object) -> pa.Schema | pa.Field:
-    return as_schema(capsule) if marks_table(capsule) else as_field(capsule)

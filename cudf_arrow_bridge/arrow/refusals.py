@@ -9,7 +9,7 @@ from typing import Any, NoReturn, SupportsIndex
 
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 
-__all__ = ["ANY_PROTOCOL", "StaysHere", "is_of_cudf", "refusal"]
+__all__ = ["ANY_PROTOCOL", "StaysHere", "is_of_cudf", "refusal", "why_once"]
 
 #: The protocols of arrays and streams, for messages.
 ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
@@ -37,6 +37,21 @@ def refusal(obj: Any, expected: str, takes_several: str | None = None) -> TypeEr
     advice = _advice(obj, takes_several)
     message = f"an object of type {type(obj).__name__} found, {expected} expected"
     return TypeError(f"{message}: {advice}" if advice else message)
+
+
+def why_once(name: str) -> str:
+    """Return why there is no second pass over a source that can be consumed once.
+
+    Parameters
+    ----------
+    name
+        The name of the source's class.
+    """
+    article = "an" if name[0] in "AEIOUaeiou" else "a"
+    return (
+        f"{article} {name} can be consumed once: a second pass over it found, a stream of its "
+        "own for each consumer expected (or a list, a frame, a table or a file as the source)"
+    )
 
 
 class StaysHere:

@@ -9,9 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._core.schema import Schema, is_struct
+from .._core.schema import Schema, is_struct, marks_table
 
-__all__ = ["as_field", "as_schema", "check_num_fields", "empty", "unique_positions"]
+__all__ = [
+    "as_field",
+    "as_schema",
+    "as_schema_or_field",
+    "check_num_fields",
+    "empty",
+    "unique_positions",
+]
 
 
 def as_field(schema: Any) -> pa.Field:
@@ -34,6 +41,11 @@ def as_schema(schema: Any) -> pa.Schema:
         Anything with ``__arrow_c_schema__``, or a capsule, which is copied and stays usable.
     """
     return pa.schema(_with_protocol(schema))
+
+
+def as_schema_or_field(capsule: object) -> pa.Schema | pa.Field:
+    """Read the schema of record batches, or the field of other arrays, by the type alone."""
+    return as_schema(capsule) if marks_table(capsule) else as_field(capsule)
 
 
 def _with_protocol(schema: Any) -> Any:

@@ -8,9 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callab
 from contextlib import aclosing
 from typing import Any
 
-from .._core.schema import check_same
+from .._core.schema import Schema, check_same
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.refusals import why_once
 from .arrays import Arrays, HandedArrays, IteratedArrays
 from .feed import feed
 
@@ -34,6 +35,19 @@ class ThreadedBatches:
 
     def __init__(self, stream: DeviceArrayStream) -> None:
         self._stream = stream
+
+    @property
+    def state(self) -> str:
+        """See `Batches`."""
+        return self._stream._state()
+
+    async def schema(self) -> Schema:
+        """Return the schema; see `Batches`."""
+        return await asyncio.get_running_loop().run_in_executor(None, self._stream._schema_handle)
+
+    async def aclose(self) -> None:
+        """Let go of the source; see `Batches`."""
+        self._stream.release()
 
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
         loop = asyncio.get_running_loop()
@@ -67,13 +81,59 @@ class IteratedBatches:
     ) -> None:
         self._objects = objects
         self._export = export
+        self._schema: Schema | None = None
+        #: The pass of the next consumer, which was begun for the schema: its first batch, and the
+        #: others.
+        self._waiting: tuple[DeviceArray, AsyncGenerator[DeviceArray, None]] | None = None
+        #: The passes of loops that have not ended.
+        self._loops: set[AsyncGenerator[DeviceArray, None]] = set()
+        self._state: str = "open"
 
-    async def __aiter__(self) -> AsyncIterator[DeviceArray]:
+    @property
+    def state(self) -> str:
+        """See `Batches`."""
+        return "open" if self._waiting is not None else self._state
+
+    def __aiter__(self) -> AsyncGenerator[DeviceArray, None]:
+        """Begin a pass; see `Batches`."""
+        return self._loop(self._begin())
+
+    def _begin(self) -> AsyncGenerator[DeviceArray, None]:
+        """Begin a pass over the batches, whose schemas may differ."""
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            return _resumed(*waiting)
+        if self._state == "released":
+            raise ValueError("a stream that was released found, one with batches expected")
+        if isinstance(self._objects, AsyncIterator):
+            if self._state == "consumed":
+                raise ValueError(why_once(type(self._objects).__name__))
+            self._state = "consumed"
+        return self._batches()
+
+    async def _loop(
+        self, batches: AsyncGenerator[DeviceArray, None]
+    ) -> AsyncGenerator[DeviceArray, None]:
+        self._loops.add(batches)
+        try:
+            async with aclosing(self._of_one_schema(batches)) as checked:
+                async for batch in checked:
+                    if self._state == "released":
+                        return
+                    yield batch
+                    del batch
+        finally:
+            self._loops.discard(batches)
+
+    async def _of_one_schema(
+        self, batches: AsyncGenerator[DeviceArray, None]
+    ) -> AsyncGenerator[DeviceArray, None]:
         schema: object | None = None
-        async with aclosing(self._batches()) as batches:
+        async with aclosing(batches):
             async for batch in batches:
                 if schema is None:
                     schema = batch.__arrow_c_schema__()
+                    self._schema = Schema.copy_of(schema)
                 else:
                     check_same(schema, batch.__arrow_c_schema__())
                 yield batch
@@ -81,6 +141,9 @@ class IteratedBatches:
 
     async def _batches(self) -> AsyncGenerator[DeviceArray, None]:
         objects = self._objects.__aiter__()
+        # Another consumer of the same async generator has read it, or is reading it now.
+        if getattr(objects, "ag_frame", self) is None or getattr(objects, "ag_running", False):
+            raise ValueError(why_once(type(objects).__name__))
         try:
             async for obj in objects:
                 for batch in self._export(_with_protocol(obj)):
@@ -91,10 +154,50 @@ class IteratedBatches:
             if (aclose := getattr(objects, "aclose", None)) is not None:
                 await aclose()
 
+    async def schema(self) -> Schema:
+        """Return the schema; see `Batches`."""
+        if self._schema is None:
+            batches = self._begin()
+            first = await anext(batches, None)
+            if first is None:
+                raise ValueError(
+                    "no batch found, at least one expected of a stream without a schema"
+                )
+            self._schema = Schema.copy_of(first.__arrow_c_schema__())
+            self._waiting = first, batches
+        return self._schema
+
     async def open(self, prefetch: int) -> Arrays:
         """Begin a pass; see `Batches`."""
-        return IteratedArrays(self._batches(), prefetch)
+        return IteratedArrays(self._begin(), prefetch)
 
     def export_to(self, handler: int) -> None:
         """Begin a pass for a consumer in C; see `Batches`."""
-        feed(self.__aiter__(), handler)
+        before = self._state, self._waiting
+        try:
+            feed(self._of_one_schema(self._begin()), handler)
+        except BaseException:
+            self._state, self._waiting = before
+            raise
+
+    async def aclose(self) -> None:
+        """Let go of the source; see `Batches`."""
+        self._state = "released"
+        passes = [*self._loops] if self._waiting is None else [*self._loops, self._waiting[1]]
+        self._waiting = None
+        for batches in passes:
+            # A loop that waits for a batch now ends with it.
+            if not getattr(batches, "ag_running", False):
+                await batches.aclose()
+
+
+async def _resumed(
+    first: DeviceArray, batches: AsyncGenerator[DeviceArray, None]
+) -> AsyncGenerator[DeviceArray, None]:
+    """Iterate over the first batch of a pass, then over the others."""
+    async with aclosing(batches):
+        yield first
+        del first
+        async for batch in batches:
+            yield batch
+            del batch

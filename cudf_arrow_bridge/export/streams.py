@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from .._core.export import BatchSource, ExportArguments, export_slices, single_batch
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
+from ..arrow.refusals import why_once
 from ..arrow.sources import first_row_of
 from .exporter import passes_on
 from .inputs import describe, export_input_of
@@ -60,11 +61,7 @@ class StreamPasses:
         if not self._taken:
             return ""
         ((_, name),) = self._taken.values()
-        article = "an" if name[0] in "AEIOUaeiou" else "a"
-        return (
-            f"{article} {name} can be consumed once: a second pass over it found, a stream of its "
-            "own for each consumer expected (or a list, a frame, a table or a file as the source)"
-        )
+        return why_once(name)
 
     def open(self) -> ExportedStream:
         """Open a pass; see `Passes`."""

@@ -28,7 +28,15 @@ from .labels import (
     encode_label,
 )
 
-__all__ = ["FrameLayout", "ObjectType", "RowIndex", "decode_field", "decode_schema", "encode_field"]
+__all__ = [
+    "FrameLayout",
+    "ObjectType",
+    "RowIndex",
+    "decode_field",
+    "decode_schema",
+    "encode_field",
+    "index_levels",
+]
 
 ObjectType = Literal["frame", "series", "index"]
 _VERSION = 1
@@ -120,6 +128,12 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
     index = None if row_index is None else RowIndex(*row_index)
     hints = pandas_metadata.dtype_hints(schema)
     return FrameLayout("frame", columns, labels, hints, index, attrs)
+
+
+def index_levels(schema: pa.Schema, objects: Sequence[Any] = ()) -> list[int]:
+    """Return the positions of the fields that a schema's metadata names as the index."""
+    row_index = decode_schema(schema, objects).row_index
+    return [] if row_index is None else row_index.levels
 
 
 def _distinct(labels: pd.Index) -> bool:

@@ -84,7 +84,10 @@ class _Selection:
         whole = as_schema(capsule)
         self._positions = _positions_of(columns, whole.names)
         if keeps_index:
-            levels = _index_levels(whole, labels)
+            # Importing cuDF takes a second; what is imported here becomes a frame of its.
+            from ..frames.layout import index_levels
+
+            levels = index_levels(whole, labels)
             self._positions = list(dict.fromkeys([*self._positions, *levels]))
         fields = [whole.field(position) for position in self._positions]
         self.schema = pa.schema(fields, whole.metadata).__arrow_c_schema__()
@@ -122,12 +125,3 @@ def _positions_of(columns: Any, names: list[str]) -> list[int]:
 def _listed(names: list[str]) -> str:
     """Return names for a message, the first ones of many."""
     return repr(names) if len(names) <= 20 else f"{names[:20]} and {len(names) - 20} more"
-
-
-def _index_levels(schema: pa.Schema, labels: tuple[Any, ...]) -> list[int]:
-    """Return the positions of the fields that a schema's metadata names as the index."""
-    # Importing cuDF takes a second; what is imported here becomes a frame of its.
-    from ..frames.layout import decode_schema
-
-    row_index = decode_schema(schema, labels).row_index
-    return [] if row_index is None else row_index.levels

@@ -91,6 +91,22 @@ def test_files_datasets_and_lazy_frames(folder, source):
     assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_columns_of_files_keep_the_index_of_frames_only(tmp_path, ending):
+    path = tmp_path / f"table{ending}"
+    table = pa.Table.from_pandas(TABLE.to_pandas().set_index("b").assign(c=1))
+    if ending == ".parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    frame = bridge.from_arrow_device(path, columns=["c"])
+    assert list(frame.columns) == ["c"]
+    assert frame.index.name == "b"
+    columns = bridge.from_arrow_device(path, columns=["c"], to="pylibcudf")
+    assert columns.num_columns() == 1
+
+
 def test_a_lazy_frame_is_computed_for_each_pass(folder):
     calls = []
     lazy = pl.scan_parquet(folder / "a.parquet").map_batches(lambda df: calls.append(0) or df)

@@ -64,7 +64,9 @@ class Query:
                 f"filter= of type {type(self.filter).__name__} found, an expression expected, such"
                 ' as pyarrow.compute.field("a") > 0'
             )
-        columns = None if self.columns is None else list(self.columns)
+        columns = None
+        if self.columns is not None:
+            columns = list(dict.fromkeys([*self.columns, *_index_names(schema)]))
         try:
             # Of no rows, so that what cannot be computed is an error before any are read.
             table = ds.dataset(schema.empty_table()).to_table(columns=columns, filter=self.filter)
@@ -86,11 +88,21 @@ class Query:
                 raise ValueError(f"columns: {name!r} found twice, each column once expected")
             seen.add(name)
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return what is wanted of a batch."""
+    def of(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """Return what is wanted of a batch, with the schema that `schema_of` returned."""
         if self.filter is not None:
             batch = batch.filter(self.filter)
-        return batch if self.columns is None else batch.select(list(self.columns))
+        return batch if self.columns is None else batch.select(schema.names)
+
+
+def _index_names(schema: pa.Schema) -> list[str]:
+    """Return the names of the fields that a schema's metadata names as a frame's index."""
+    if not schema.metadata:
+        return []
+    # Importing cuDF takes a second.
+    from ...frames.layout import index_levels
+
+    return [schema.field(level).name for level in index_levels(schema)]
 
 
 class DatasetSource:

@@ -98,7 +98,7 @@ class FilesSource:
             try:
                 with closing(read(self._files, path, schema)) as batches:
                     for batch in batches:
-                        yield self._query.of(conform(batch, schema, keys))
+                        yield self._query.of(conform(batch, schema, keys), self.schema)
                         del batch
             except pa.ArrowInvalid as error:
                 raise ValueError(f"{path}: {error}") from error

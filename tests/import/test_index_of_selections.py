@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``columns=`` keeps the index of a frame, wherever it is given."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+PANDAS = pd.DataFrame(
+    {"a": [1, 2], "b": [3, 4]},
+    pd.MultiIndex.from_arrays([["x", "y"], [0.5, 1.5]], names=["k", None]),
+)
+
+
+def written(path):
+    table = pa.Table.from_pandas(PANDAS)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".arrows":
+        bridge.ipc.write_stream(table, path)
+    else:
+        bridge.ipc.write_file(table, path)
+    return path
+
+
+def of_files(source, **options):
+    return bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(source, **options))
+
+
+def awaited(source, columns):
+    async def read():
+        return [frame async for frame in bridge.from_arrow_device_async(source, columns=columns)]
+
+    (frame,) = asyncio.run(read())
+    return frame
+
+
+DOORS = {
+    "array": lambda path, columns: bridge.from_arrow_device(
+        pa.RecordBatch.from_pandas(PANDAS), columns=columns
+    ),
+    "frame": lambda path, columns: bridge.from_arrow_device(
+        bridge.to_arrow_device(PANDAS), columns=columns
+    ),
+    "stream": lambda path, columns: bridge.from_arrow_device_stream(
+        pa.Table.from_pandas(PANDAS), columns=columns
+    ),
+    "async": lambda path, columns: awaited(pa.Table.from_pandas(PANDAS), columns),
+    "messages": lambda path, columns: bridge.from_arrow_device_stream(
+        bridge.ipc.from_messages(bridge.ipc.messages(PANDAS)), columns=columns
+    ),
+    "parquet": lambda path, columns: of_files(
+        written(path.with_suffix(".parquet")), columns=columns
+    ),
+    "arrow file": lambda path, columns: of_files(
+        written(path.with_suffix(".arrow")), columns=columns
+    ),
+    "arrow stream": lambda path, columns: of_files(
+        written(path.with_suffix(".arrows")), columns=columns
+    ),
+    "filtered": lambda path, columns: of_files(
+        written(path.with_suffix(".parquet")), columns=columns, filter=pc.field("b") > 0
+    ),
+    "filtered arrow file": lambda path, columns: of_files(
+        written(path.with_suffix(".arrow")), columns=columns, filter=pc.field("b") > 0
+    ),
+    "dataset": lambda path, columns: of_files(
+        ds.dataset(written(path.with_suffix(".parquet"))), columns=columns
+    ),
+}
+
+
+@pytest.mark.parametrize("columns", [["b"], ["b", "a"], []], ids=str)
+@pytest.mark.parametrize("read", DOORS.values(), ids=DOORS)
+def test_the_index_of_a_frame_is_kept_everywhere(read, columns, tmp_path):
+    found = read(tmp_path / "file", columns)
+    pd.testing.assert_frame_equal(found.to_pandas(), PANDAS[columns])
+
+
+def test_a_level_of_the_index_may_be_named_among_the_columns_of_files(tmp_path):
+    path = written(tmp_path / "file.parquet")
+    stream = bridge.to_arrow_device_stream(path, columns=["k", "a"])
+    assert pa.table(stream).column_names == ["k", "a", "__index_level_1__"]
+    pd.testing.assert_frame_equal(of_files(path, columns=["k", "a"]).to_pandas(), PANDAS[["a"]])
