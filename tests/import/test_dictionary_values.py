@@ -146,7 +146,7 @@ def test_frames_in_host_memory_refuse_them_by_name(values, place, request):
     assert (found.type, found.to_pylist()) == (array.type, array.to_pylist())
     with pytest.raises(TypeError, match=r'found a dictionary of .*to="pylibcudf" instead') as error:
         left(array, "cudf")
-    assert str(error.value).startswith(f"{path}: ")
+    assert str(error.value).startswith(f"column '{path}': ")
 
 
 def test_dictionaries_of_structs_within_others_are_refused_too():
@@ -154,7 +154,7 @@ def test_dictionaries_of_structs_within_others_are_refused_too():
         array = PLACES[path](dictionary(CATEGORIES["struct"]))
         with pytest.raises(TypeError, match="found a dictionary of struct") as error:
             left(array, "cudf")
-        assert str(error.value).startswith(f"{path}: ")
+        assert str(error.value).startswith(f"column '{path}': ")
 
 
 @BOTH
