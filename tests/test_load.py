@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -148,3 +149,10 @@ def test_a_gpu_that_is_required_is_not_replaced():
     assert status == 0, output
     wanted = "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA driver is installed"
     assert output.splitlines() == [wanted] * 2
+
+
+@pytest.mark.parametrize("module", ["", ".ipc", ".dask"])
+def test_modules_list_their_public_names(module):
+    found = importlib.import_module(f"cudf_arrow_bridge{module}")
+    assert dir(found) == sorted(found.__all__)
+    assert all(hasattr(found, name) for name in dir(found) if name != "ray")

@@ -275,6 +275,10 @@ class DeviceArrayStream(StaysHere):
                 stream.release()
         self._passes.release()
 
+    def close(self) -> None:
+        """Do what `release` does."""
+        self.release()
+
     @property
     def is_released(self) -> bool:
         """Whether nothing is left to consume: after `release`, or the only pass of a generator."""

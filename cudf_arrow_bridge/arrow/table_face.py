@@ -7,6 +7,7 @@ from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from .._core.capsules import check_keywords
@@ -161,6 +162,10 @@ class TableFace(DescribedArray):
             )
         return self.children[position]
 
+    def __contains__(self, name: object) -> bool:
+        """Say whether a table has a column, or a struct column a field, of a name."""
+        return name in self._names_of_children()
+
     def _names_of_children(self) -> list[str]:
         if self._kind == "table":
             return self.column_names
@@ -204,6 +209,47 @@ class TableFace(DescribedArray):
         series = arrow.to_pandas()
         series.name = self.schema.name or None
         return series
+
+    def to_pylist(self) -> list[Any]:
+        """Return the rows as objects of Python: a dict for each row of a table."""
+        rows: list[Any] = self.to_arrow().to_pylist()
+        return rows
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """Return an array of NumPy in host memory.
+
+        Of a column, as ``pyarrow.Array.to_numpy`` makes it: the same memory where there are no
+        nulls and NumPy has the type, else a copy. Of a table, a matrix: the columns must be numbers
+        of one type, without nulls.
+        """
+        if self._kind == "table":
+            return np.asarray(self)
+        values: np.ndarray[Any, Any] = self.to_arrow().to_numpy(zero_copy_only=False)
+        return values
+
+    def equals(self, other: Any) -> bool:
+        """Say whether another array has the same type and values, compared in host memory.
+
+        Parameters
+        ----------
+        other
+            A `DeviceArray`, or anything that ``pyarrow.record_batch`` or, for a column,
+            ``pyarrow.array`` takes. As there, metadata and the names of columns alone are not
+            compared, those of a table are.
+        """
+        if isinstance(other, TableFace):
+            if other._kind != self._kind:
+                return False
+            other = other.to_arrow()
+        mine = self.to_arrow()
+        if self._kind != "table":
+            return bool(mine.equals(other if isinstance(other, pa.Array) else pa.array(other)))
+        other = other if isinstance(other, pa.RecordBatch) else pa.record_batch(other)
+        return bool(mine.equals(other))
+
+    def close(self) -> None:
+        """Do what `release` does."""
+        self.release()
 
     def __enter__(self) -> Self:
         return self

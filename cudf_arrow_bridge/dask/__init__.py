@@ -5,3 +5,7 @@ from .dataframes import to_dataframe
 from .futures import to_futures
 
 __all__ = ["to_dataframe", "to_futures"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,3 +17,7 @@ __all__ = [
     "write_file",
     "write_stream",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

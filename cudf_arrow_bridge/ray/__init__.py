@@ -19,6 +19,10 @@ from ..to_arrow import to_arrow_device_stream
 __all__ = ["to_dataset"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def to_dataset(
     source: Any, *, max_rows: int | None = None, preserve_index: bool | None = None
 ) -> ray.data.MaterializedDataset:
