@@ -39,8 +39,9 @@ def write_stream(
     source
         What `to_arrow_device_stream` takes. Other arrays than tables become batches of one column.
     sink
-        A path, a binary file, a socket, or an object with ``write``. A file that a path names is
-        replaced at the end by one that is written beside it; if writing fails, it stays as it was.
+        A path, a URL of fsspec, a binary file, a socket, or an object with ``write``. A file that a
+        path names is replaced at the end by one that is written beside it, what a URL names by a
+        complete upload; if writing fails, either stays as it was.
     stream, preserve_index, max_rows : optional
         See `messages`.
     compression : {"lz4", "zstd"}, optional

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import stat
@@ -11,6 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pytest
 
@@ -189,3 +191,33 @@ def test_faults_while_a_file_is_written(tmp_path):
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "none: new content 10 times" in result.stdout
+
+
+@forms
+def test_uploads_are_completed_or_aborted(form):
+    url = f"memory://folder/{form}.arrow"
+    store = fsspec.filesystem("memory")
+    WRITERS[form](TABLE, url)
+    before = store.cat(url)
+    assert READERS[form](before).read_all().equals(TABLE)
+    with pytest.raises(ZeroDivisionError):
+        WRITERS[form](failing_batches(), url)
+    gc.collect()
+    assert store.cat(url) == before
+    with pytest.raises(ZeroDivisionError):
+        WRITERS[form](failing_batches(), f"memory://folder/new-{form}.arrow")
+    gc.collect()
+    assert not store.exists(f"memory://folder/new-{form}.arrow")
+    WRITERS[form](bridge.to_arrow_device_stream(url), url)
+    assert READERS[form](store.cat(url)).read_all().equals(TABLE)
+
+
+@forms
+def test_uploads_to_local_files(tmp_path, form):
+    url = f"file://{tmp_path}/table.arrow"
+    WRITERS[form](TABLE, url)
+    assert read(tmp_path / "table.arrow", form).equals(TABLE)
+    with pytest.raises(ZeroDivisionError):
+        WRITERS[form](failing_batches(), url)
+    assert read(tmp_path / "table.arrow", form).equals(TABLE)
+    assert names_in(tmp_path) == ["table.arrow"]

@@ -12,7 +12,14 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["check_binary", "follow_descriptor", "raw_file_of", "replace_file", "socket_descriptor"]
+__all__ = [
+    "check_binary",
+    "follow_descriptor",
+    "raw_file_of",
+    "replace_file",
+    "socket_descriptor",
+    "upload_file",
+]
 
 # Exactly these: a subclass may do something else with what is read and written.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
@@ -102,6 +109,20 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
             os.unlink(temporary)
         raise
     _flush_folder(folder)
+
+
+@contextlib.contextmanager
+def upload_file(url: str) -> Iterator[Any]:
+    """Give a file of fsspec to write to, which is there under its URL at the end.
+
+    An error leaves what was there: the upload is aborted.
+    """
+    from fsspec.core import url_to_fs
+
+    # A transaction belongs to a filesystem object, which fsspec would share.
+    filesystem, path = url_to_fs(url, skip_instance_cache=True)
+    with filesystem.transaction, filesystem.open(path, "wb") as file:
+        yield file
 
 
 def _open_without_truncation(path: str, flags: int) -> int:

@@ -19,6 +19,7 @@ from .files import (
     raw_file_of,
     replace_file,
     socket_descriptor,
+    upload_file,
 )
 from .framing import Block, frame_metadata
 
@@ -148,22 +149,27 @@ def open_sink(sink: Any) -> Iterator[Sink]:
     Parameters
     ----------
     sink
-        A path, a binary file, a socket, or an object with ``write``. Files of the system, and
-        sockets without a timeout, are written to by their descriptor: what Python has buffered goes
-        before, and the file's position follows in the end. Other objects get the buffers of
-        host memory as they are, but small ones joined; what ``write`` returns is
-        how much it took, None being all, except for raw files, which then have no room. An object
-        that keeps pieces of device memory, instead of copies, gets a BufferError.
+        A path, a URL of fsspec, a binary file, a socket, or an object with ``write``. Files of the
+        system, and sockets without a timeout, are written to by their descriptor: what Python has
+        buffered goes before, and the file's position follows in the end. Other objects get the
+        buffers of host memory as they are, but small ones joined; what ``write`` returns is how
+        much it took, None being all, except for raw files, which then have no room. An object that
+        keeps pieces of device memory, instead of copies, gets a BufferError.
 
-        A file at a path is replaced at the end, and stays as it was if an error leaves the context;
-        see `replace_file`.
+        A file at a path or URL is replaced at the end, and stays as it was if an error leaves the
+        context; see `replace_file` and `upload_file`.
 
     Raises
     ------
     TypeError
         If it is none of these, or a text file.
     """
-    if isinstance(sink, (str, os.PathLike)):
+    if isinstance(sink, str):
+        sink = sink.removeprefix("file://")
+    if isinstance(sink, str) and "://" in sink:
+        with upload_file(sink) as file:
+            yield _Writer(file.write, is_raw=False)
+    elif isinstance(sink, (str, os.PathLike)):
         with replace_file(sink) as fd:
             yield _Descriptor(fd)
     elif (descriptor := socket_descriptor(sink)) is not None:
