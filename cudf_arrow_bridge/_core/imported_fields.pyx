@@ -154,6 +154,12 @@ def imported_schema(Column column not None):
     return Schema.wrap(move(copied))
 
 
+def is_field_of_parent(Column column not None) -> bool:
+    """Say whether a column was imported with a field of a table, struct or list, not by itself."""
+    cdef Span span = remembered(column)
+    return span is not None and span.level > 0
+
+
 cpdef bint has_own_nulls(Column column, Column parent):
     """Say whether a column has nulls where the struct that it is a child of has none.
 

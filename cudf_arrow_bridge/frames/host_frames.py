@@ -145,10 +145,9 @@ def _reduce(self: Any, protocol: int) -> Any:
     """Pickle a frame or series as an array, which needs no driver."""
     if not isinstance(self, (cudf.DataFrame, cudf.Series)):
         return _reduce_on_gpu(self, protocol)
-    from ..from_arrow import from_arrow_device
-    from ..to_arrow import to_arrow_device
-
-    return from_arrow_device, (to_arrow_device(self),)
+    # Its functions stand above this module, and are there by now.
+    package = sys.modules["cudf_arrow_bridge"]
+    return package.from_arrow_device, (package.to_arrow_device(self),)
 
 
 def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:

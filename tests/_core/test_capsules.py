@@ -162,5 +162,4 @@ def test_spent_host_arrays_are_refused():
 
 def test_objects_without_a_protocol_are_refused():
     assert "object" in refused(TypeError, object())
-    with pytest.raises(TypeError, match="it is a stream, with __arrow_c_stream__"):
-        bridge.from_arrow_device_stream([pa.table({"a": [1]})])
+    assert "object" in refused(TypeError, [object()])

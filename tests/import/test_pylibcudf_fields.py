@@ -149,7 +149,7 @@ def test_a_table_of_columns_without_a_field_has_no_names():
         ([days[0], *other], ["a", "a"]),
         ([days[1], *other], ["b", "a"]),
         ([computed], ["0"]),
-        ([imported(pa.array([DAY]))], [""]),
+        ([imported(pa.array([DAY]))], ["0"]),
     ):
         found = left(plc.Table(columns))
         assert found.schema.names == names

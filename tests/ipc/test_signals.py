@@ -41,14 +41,19 @@ def interrupted_once(end_wait):
         is_late.set()
         end_wait()
 
+    # In the background, processes are begun with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupt = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     rescue = threading.Timer(5, end_late)
     rescue.daemon = True
     interrupt.start()
     rescue.start()
-    with pytest.raises(KeyboardInterrupt):
-        yield
-    interrupt.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        interrupt.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     rescue.cancel()
     assert not is_late.is_set()
 

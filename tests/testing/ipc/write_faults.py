@@ -43,6 +43,7 @@ def write_in_a_process(write, batches, path, prepare):
     code = 1
     try:
         prepare()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         write(iter(batches), path)
         code = 0
