@@ -13,10 +13,11 @@ from .arrow.refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from .arrow.sources import find_array
 from .export.stream_sources import has_files, is_lazy
+from .frames.proxies import is_pandas_series
 from .import_.importer import Importer
 from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
-from .to_arrow import to_arrow_device_stream
+from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import cudf
@@ -116,6 +117,7 @@ def from_arrow_device(
     ValueError: columns that have to be copied found, none expected with copy=False: ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
+    obj = _with_index(obj, kind, importer)
     source = find_array(obj)
     if source is None:
         if not (has_stream_protocol(obj) or has_files(obj) or is_lazy(obj)):
@@ -205,10 +207,18 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    source = _open_stream(obj, kind, columns, importer)
+    source = _open_stream(_with_index(obj, kind, importer), kind, columns, importer)
     if concat:
         return import_concatenated(source, kind, importer)
     return import_batches(source, source.kind(kind), importer)
+
+
+def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
+    """Export a series of pandas with its name and index, which pandas' own stream lacks."""
+    if kind is not None or not importer.makes_frames or not is_pandas_series(obj):
+        return obj
+    is_range = type(obj.index).__name__ == "RangeIndex"
+    return to_arrow_device(obj, preserve_index=None if is_range else True)
 
 
 def _open_stream(

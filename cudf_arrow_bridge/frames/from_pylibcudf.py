@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import is_
@@ -68,6 +69,8 @@ _DECIMALS = {
     plc.TypeId.DECIMAL128: (cudf.Decimal128Dtype, 38),
 }
 _NESTED = (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
+#: Arrow's time zones of a fixed offset (Schema.fbs, Timestamp).
+_FIXED_OFFSET = re.compile(r"[+-]\d\d:\d\d")
 #: cuDF has no index of these values, and so no category.
 _NO_CATEGORIES = (plc.TypeId.LIST, plc.TypeId.DICTIONARY32, *_DECIMALS)
 _DAYS = {
@@ -340,8 +343,11 @@ def _closed(field: pa.Field) -> str | None:
 
 
 def _timezone_dtype(arrow_type: pa.DataType, path: str) -> Any:
+    # cuDF has no zones of a fixed offset. In UTC the instants are the same, and the field that the
+    # column was imported with keeps the offset for an export.
+    zone = "UTC" if _FIXED_OFFSET.fullmatch(arrow_type.tz) else arrow_type.tz
     try:
-        return compatible_timezone(pd.DatetimeTZDtype(arrow_type.unit, arrow_type.tz))
+        return compatible_timezone(pd.DatetimeTZDtype(arrow_type.unit, zone))
     except (NotImplementedError, TypeError, KeyError, ValueError) as error:
         raise _unsupported(path, f"{arrow_type}, a time zone that cuDF does not take") from error
 

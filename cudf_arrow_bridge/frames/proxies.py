@@ -10,7 +10,15 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeGuard
 
-__all__ = ["as_proxy", "check_active", "is_pandas", "is_proxy", "proxy_class", "without_proxies"]
+__all__ = [
+    "as_proxy",
+    "check_active",
+    "is_pandas",
+    "is_pandas_series",
+    "is_proxy",
+    "proxy_class",
+    "without_proxies",
+]
 
 _CLASSES = ("DataFrame", "Series", "Index")
 
@@ -27,6 +35,11 @@ def is_pandas(obj: Any) -> TypeGuard[Any]:
         cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas"
         for cls in type(obj).__mro__
     )
+
+
+def is_pandas_series(obj: Any) -> TypeGuard[Any]:
+    """Say whether an object that is no proxy is a series of pandas."""
+    return is_pandas(obj) and obj.ndim == 1 and hasattr(obj, "index")
 
 
 def as_proxy(obj: Any) -> Any:

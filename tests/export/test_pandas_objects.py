@@ -78,3 +78,24 @@ def test_other_objects_are_refused(obj):
 def test_what_arrow_has_no_type_for():
     with pytest.raises(ValueError, match="column mixed"):
         arrow_of_pandas(pd.DataFrame({"mixed": [1, "x"]}))
+
+
+@pytest.mark.parametrize("name", ["n", None, 3, ("a", 1)])
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(3),
+        pd.RangeIndex(5, 11, 2, name="r"),
+        pd.Index(["x", "y", "z"], name="i"),
+        pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")], names=["k", None]),
+    ],
+    ids=["default", "range", "strings", "levels"],
+)
+def test_a_series_is_imported_with_its_name_and_index(name, index):
+    series = pd.Series([1.5, 2.5, None], index=index, name=name)
+    for take in (cab.from_arrow_device, cab.from_arrow_device_stream):
+        found = take(series)
+        assert isinstance(found, cudf.Series)
+        pd.testing.assert_series_equal(found.to_pandas(), series)
+    column = cab.from_arrow_device(series, to="pylibcudf")
+    assert column.size() == 3

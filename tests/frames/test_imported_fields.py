@@ -282,3 +282,21 @@ def test_what_was_zero_copy_is_so_again():
         assert all(buffer.zero_copy for buffer in buffers), name
         theirs = {b.address for b in array.buffers() if b is not None}
         assert {b.address for b in buffers if b.name.endswith("data")} <= theirs, name
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "-08:00", "+00:00"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_zones_of_a_fixed_offset_are_utc_in_frames_and_leave_again(zone, unit):
+    type_ = pa.timestamp(unit, zone)
+    instants = pa.array([0, None, 86_399, -1], type_)
+    nested = pa.array([{"t": 1}, None, {"t": None}, {"t": 5}], pa.struct([("t", type_)]))
+    batch = pa.record_batch({"a": instants, "b": nested})
+    frame = bridge.from_arrow_device(batch)
+    assert str(frame["a"].dtype) == f"datetime64[{unit}, UTC]"
+    assert frame["a"].to_arrow().cast(pa.int64()).equals(instants.cast(pa.int64()))
+    for part, expected in ((frame, batch), (frame.iloc[1:3], batch[1:3])):
+        found = pa.record_batch(bridge.to_arrow_device(part, preserve_index=False))
+        assert found.schema.types == batch.schema.types
+        assert found.to_pydict() == expected.to_pydict()
+    series = bridge.from_arrow_device(instants)
+    assert pa.array(bridge.to_arrow_device(series)).equals(instants)
