@@ -210,13 +210,14 @@ def _disassemble_frame(
             row_index = RowIndex(index_names, rows, list(positions))
         return _convert_frame(frame, row_index, levels, share_buffer)
 
-    if frame.attrs:
-        # They can hold anything and need not be comparable.
+    texts = tuple(pandas_metadata.schema_metadata(frame.attrs).items())
+    if len(texts) < len(frame.attrs):
+        # The others can hold anything and need not be comparable.
         converted, spec = convert(sharer)
     else:
         names = [*_names_of(frame.labels), *(index_names or ())]
         converted, spec = _share(
-            frame.object_type, columns, frame.labels, names, rows, sharer, convert
+            frame.object_type, columns, frame.labels, names, rows, sharer, convert, texts
         )
     return ExportInput("table", converted, len(index), spec, made)
 
@@ -229,6 +230,7 @@ def _share(
     rows: range | None,
     sharer: BufferSharer,
     convert: Callable[[ShareBuffer], tuple[list[plc.Column], SchemaSpec]],
+    texts: Hashable = (),
 ) -> tuple[list[plc.Column], SchemaSpec]:
     """Return the columns of an object and their schema spec, that of an object alike if possible.
 
@@ -240,12 +242,14 @@ def _share(
         Shares their buffers.
     convert
         Returns the same, but always with a new spec.
+    texts
+        The ``attrs`` of a frame, if all are text.
     """
     shared = share_columns(columns, sharer, UNCACHED)
     if shared is None:
         return convert(sharer)
     converted, dtypes, types, fields = shared
-    key = SchemaKey.of(object_type, labels, names, rows, columns, dtypes, types, fields)
+    key = SchemaKey.of(object_type, labels, names, rows, columns, dtypes, types, fields, texts)
     if key is None:
         return convert(sharer)
     spec = cached_spec(key)
@@ -289,6 +293,7 @@ def _convert_frame(
         frame.object_type, list(range(len(frame.columns))), frame.labels, hints, row_index
     )
     metadata = {
+        **pandas_metadata.schema_metadata(frame.attrs),
         PANDAS_KEY: pandas_metadata.encode(frame.labels, entries, index_columns, frame.attrs),
         BRIDGE_KEY: layout.encode(names, objects),
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,7 @@ import cudf
 import numpy as np
 import pyarrow as pa
 
-from ..arrow.metadata import PANDAS_KEY
+from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from ..arrow.schemas import unique_positions
 from . import real_pandas as pd
 from .cudf_private import codes_dtype
@@ -30,6 +31,7 @@ __all__ = [
     "encode",
     "pandas_type",
     "range_entry",
+    "schema_metadata",
 ]
 
 _ARROW_NAMES = {"float": "float32", "double": "float64", "string": "unicode", "null": "empty"}
@@ -229,10 +231,27 @@ def _numpy_type(dtype: Any) -> str:
 
 
 def attributes(schema: pa.Schema) -> dict[str, Any]:
-    """Return the ``attrs`` that a schema's pandas metadata carries."""
+    """Return the ``attrs`` of a frame: those of pandas' metadata, and the schema's other metadata.
+
+    What is not text has no place in them.
+    """
     document = _load(schema)
     attrs = document.get("attributes") if document else None
-    return attrs if isinstance(attrs, dict) else {}
+    result = {}
+    for key, value in (schema.metadata or {}).items():
+        with suppress(UnicodeDecodeError):
+            if key not in (PANDAS_KEY, BRIDGE_KEY):
+                result[key.decode()] = value.decode()
+    return result | (attrs if isinstance(attrs, dict) else {})
+
+
+def schema_metadata(attrs: dict[Any, Any]) -> dict[bytes, bytes]:
+    """Return the metadata of a schema for those ``attrs`` that are text."""
+    return {
+        key.encode(): value.encode()
+        for key, value in attrs.items()
+        if isinstance(key, str) and isinstance(value, str)
+    }
 
 
 def dtype_hints(schema: pa.Schema) -> list[Json]:

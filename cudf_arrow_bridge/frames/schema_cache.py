@@ -38,7 +38,8 @@ class SchemaKey:
     Attributes
     ----------
     values
-        What is compared by value: what is exported, the names, the row index, the libcudf types.
+        What is compared by value: what is exported, the names, the row index, the libcudf types,
+        the ``attrs``.
     labels
         The labels of a frame's columns.
     dtypes
@@ -66,6 +67,7 @@ class SchemaKey:
         dtypes: list[Any],
         types: bytes,
         fields: dict[int, pa.Field],
+        texts: Hashable,
     ) -> SchemaKey | None:
         """Return the key of an object, None if its schema depends on more than the key holds.
 
@@ -84,6 +86,8 @@ class SchemaKey:
             All columns, those of the row index included.
         dtypes, types, fields
             What `share_columns` says of them; none of the dtypes is `UNCACHED`.
+        texts
+            The ``attrs`` of a frame, which are text.
         """
         for name in names:
             # Other labels can be equal and yet have different JSON forms: 1, 1.0 and True.
@@ -97,7 +101,7 @@ class SchemaKey:
                 field.nullable or columns[position].null_count > 0
                 for position, field in fields.items()
             ]
-        values = (object_type, *names, bounds, types)
+        values = (object_type, *names, bounds, types, texts)
         return cls(values, labels, dtypes, fields, nullable)
 
     def equals(self, other: SchemaKey) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames import layout
 from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
@@ -288,3 +289,37 @@ def test_a_name_that_became_two_says_nothing_of_either():
     schema = pa.schema(fields, metadata=schema_of(export_input).metadata)
     with pytest.raises(TypeError, match=r"\['i'\]"):
         assemble_frame([export_input.columns[1]] * 2, schema, 3)
+
+
+USER_METADATA = {"source": "sensor 7", "żółw": "🐢", "empty": ""}
+
+
+def test_metadata_of_a_schema_are_the_attributes_of_a_frame():
+    metadata = {**USER_METADATA, b"bytes": b"\xff", b"\xff": b"bytes"}
+    batch = pa.record_batch({"a": [1, 2]}).replace_schema_metadata(metadata)
+    for _ in range(2):  # with a schema that was made before, too
+        frame = cab.from_arrow_device(batch)
+        assert frame.attrs == USER_METADATA
+        found = cab.to_arrow_device(frame).schema.metadata
+        assert {key: found[key.encode()].decode() for key in USER_METADATA} == USER_METADATA
+        again = cab.from_arrow_device(cab.to_arrow_device(frame))
+        assert again.attrs == USER_METADATA
+        assert again.to_pandas().attrs == USER_METADATA
+
+
+def test_attributes_are_those_of_each_frame():
+    table = pa.table({"a": [1, 2]})
+    frames = [cab.from_arrow_device(table) for _ in range(4)]
+    for one, attrs in zip(frames, [{}, {"k": "1"}, {"k": "2"}, {"k": 1, 2: "x"}], strict=True):
+        one.attrs = attrs
+    for _ in range(2):
+        found = [cab.to_arrow_device(one).schema.metadata.get(b"k") for one in frames]
+        assert found == [None, b"1", b"2", None]
+
+
+def test_attributes_do_not_replace_the_metadata_of_pandas():
+    frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
+    frame.attrs = {"pandas": "no", "cudf_arrow_bridge": "no"}
+    again = cab.from_arrow_device(cab.to_arrow_device(frame))
+    assert again.attrs == frame.attrs
+    assert pa.record_batch(cab.to_arrow_device(frame)).to_pandas().equals(frame.to_pandas())
