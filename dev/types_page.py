@@ -55,10 +55,15 @@ lists that are not empty and fields that are not null though their struct is, wh
 
 Dictionaries are shared with any type of index and of values, but: null values are taken out, and
 the rows that refer to them become null (indices made, values copied); a dictionary of dictionaries
-has its values looked up. cuDF has no categories of decimals: frames have the decimals themselves.
-Dictionaries of lists, and of structs inside other columns, are decoded for frames on a GPU, and are
-a TypeError in host memory. Extension types are their storage; their name and metadata stay with the
-field.
+has its values looked up. Where a frame stores indices in fewer or more bits, each that is not null
+has to be that of a value, else the import is an error. cuDF has no categories of decimals: frames
+have the decimals themselves. Dictionaries of lists, and of structs inside other columns, are
+decoded for frames on a GPU, and are a TypeError in host memory.
+
+Extension types are their storage; their name and metadata stay with the field. The metadata of a
+schema that is text is in a frame's `attrs`, which leave as metadata again. Time zones of a fixed
+offset, such as `+05:30`, are UTC in frames: the instants are the same, and the offset leaves again
+with the column.
 
 Frames that pandas' metadata describes have its nullable dtypes: `Int64` and the like, `boolean`,
 `string`, and `ArrowDtype` where cuDF has it for the type. The storage of `string` is pandas'
