@@ -48,7 +48,7 @@ def from_arrow_device(
         Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or what
         `from_arrow_device_stream` concatenates: a stream of arrays, files, a dataset, a lazy frame.
     stream : optional
-        The stream that will use the data, named as in `to_arrow_device`. It waits for the
+        The CUDA stream that will use the data, named as in `to_arrow_device`. It waits for the
         producer. cuDF's default stream, on which frames are computed, waits for it, and memory is
         freed after the work of both.
     mr : rmm.mr.DeviceMemoryResource, optional
@@ -164,7 +164,7 @@ def from_arrow_device_stream(
         `to_arrow_device_stream` reads them, files, a dataset or scanner of pyarrow, a
         ``polars.LazyFrame``.
     stream : optional
-        The stream that will use the data; see `from_arrow_device`.
+        The CUDA stream that will use the data; see `from_arrow_device`.
     concat : bool
         True: one object of all batches, concatenated in one pass; a stream of one batch is not
         copied. False: an iterator, which pulls each batch when it is asked for it; closing it

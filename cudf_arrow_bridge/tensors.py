@@ -37,7 +37,7 @@ def from_dlpack(
         Anything with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule. With a capsule,
         the caller orders `stream` behind the producer's work.
     stream : optional
-        The stream that will use the data, named as in `to_arrow_device`; the producer makes it
+        The CUDA stream that will use the data, named as in `to_arrow_device`; the producer makes it
         wait.
     mr : rmm.mr.DeviceMemoryResource, optional
         The memory resource of copies; None for rmm's current one.
@@ -96,8 +96,8 @@ def from_cuda_array_interface(
     obj : Any
         Anything with ``__cuda_array_interface__``.
     stream : optional
-        The stream that will use the data, named as in `to_arrow_device`. It waits for the stream
-        that the interface names.
+        The CUDA stream that will use the data, named as in `to_arrow_device`. It waits for the
+        stream that the interface names.
     mr : rmm.mr.DeviceMemoryResource, optional
         The memory resource of copies; None for rmm's current one.
     to : {"cudf", "cudf.pandas", "pylibcudf"}

@@ -49,7 +49,7 @@ def to_arrow_device(
         cudf.pandas is active is exported from where it is: without copying if that is the GPU.
         The result shares ownership of the buffers: `obj` may be dropped first.
     stream : optional
-        The stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
+        The CUDA stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
         torch or numba, or a handle; None for cuDF's default stream. With
         ``CUDF_PER_THREAD_STREAM=1`` that is the stream of the calling thread; for data of several
         threads pass 1, the legacy default stream, which comes after the streams of all threads. The
@@ -138,6 +138,7 @@ def to_arrow_device_stream(
     source: Any,
     *,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
     requested_schema: Any = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
@@ -167,6 +168,8 @@ def to_arrow_device_stream(
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch. What is split has
         batches of a multiple of 512 rows where `max_rows` allows, else of 64, but for the last.
+    max_chunksize : int, optional
+        pyarrow's name of `max_rows`.
     requested_schema : optional
         The schema to export each batch with, met as far as possible, as in `to_arrow_device`; that
         of the stream if there is no batch. A consumer's own request replaces it.
@@ -184,8 +187,8 @@ def to_arrow_device_stream(
         Of files, their format with its options, such as ``pyarrow.dataset.OrcFileFormat()`` or
         ``CsvFileFormat(pyarrow.csv.ParseOptions(delimiter=";"))``. None: it is detected.
     stream : optional
-        The stream that made the data, named as in `to_arrow_device`. It waits for what is computed
-        or read here, on cuDF's default stream.
+        The CUDA stream that made the data, named as in `to_arrow_device`. It waits for what is
+        computed or read here, on cuDF's default stream.
     mr, preserve_index, compact, copy, device_type : optional
         For each object; see `to_arrow_device`.
 
@@ -258,7 +261,7 @@ def to_arrow_device_stream(
     ['flight', 'dest']
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
-    max_rows = check_max_rows(max_rows)
+    max_rows = check_max_rows(max_rows, max_chunksize)
     source = open_source(source, columns, filter, memory_map, format)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     passes = StreamPasses(source, arguments, max_rows, preserve_index, requested)

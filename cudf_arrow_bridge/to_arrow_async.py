@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from .arrow.options import check_max_rows
 from .async_.device_array_stream import AsyncDeviceArrayStream
 from .export.stream_sources import open_source
 from .to_arrow import to_arrow_device, to_arrow_device_stream
@@ -25,6 +26,7 @@ def to_arrow_device_async(
     source: Any,
     *,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
     requested_schema: Any = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
@@ -45,8 +47,8 @@ def to_arrow_device_async(
         What `to_arrow_device_stream` takes, of which batches are made on other threads; or anything
         with ``__aiter__`` that gives what `to_arrow_device` takes, such as an async generator of
         frames, or datafusion's DataFrame. Its objects are exported on the thread of the loop.
-    max_rows, requested_schema, columns, filter, memory_map, format, stream, mr, preserve_index, \
-compact, copy, device_type : optional
+    max_rows, max_chunksize, requested_schema, columns, filter, memory_map, format, stream, mr, \
+preserve_index, compact, copy, device_type : optional
         See `to_arrow_device_stream`.
 
     Returns
@@ -69,6 +71,7 @@ compact, copy, device_type : optional
     >>> asyncio.run(sizes())
     [2, 2, 1]
     """
+    max_rows = check_max_rows(max_rows, max_chunksize)
     # Importing asyncio takes a while, which other callers are spared.
     from .async_.batches import IteratedBatches, ThreadedBatches
 

@@ -32,7 +32,7 @@ cdef class ImportArguments:
     Parameters
     ----------
     stream
-        The stream of the imports.
+        The CUDA stream of the imports.
     reader
         A second stream that reads the results, or None. Buffers are freed on the stream of the
         import, after the work of both.

@@ -33,7 +33,7 @@ cdef class ImportContext:
     mr
         The resource that allocated the buffers.
     stream
-        The stream that they are freed on.
+        The CUDA stream that they are freed on.
     reader
         A second stream that reads them, or None.
     has_objects

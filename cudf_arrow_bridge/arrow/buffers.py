@@ -90,7 +90,7 @@ class BufferTensor(TensorProtocols):
         Parameters
         ----------
         stream
-            The stream that copies are enqueued on; see `to_arrow_device`.
+            The CUDA stream that copies are enqueued on; see `to_arrow_device`.
         """
         array = self._array.to_host(resolve_stream(stream))
         return BufferTensor(self._name, array, self._type, self._index)

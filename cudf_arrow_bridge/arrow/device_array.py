@@ -247,7 +247,7 @@ class DeviceArray(TableFace, TensorProtocols):
         Parameters
         ----------
         stream
-            The stream that the borrower works on, of the array's device, named as in
+            The CUDA stream that the borrower works on, of the array's device, named as in
             `to_arrow_device`.
 
         Returns
@@ -301,8 +301,8 @@ class DeviceArray(TableFace, TensorProtocols):
         Parameters
         ----------
         stream
-            The stream that copies are enqueued on, named as in `to_arrow_device`. It waits for the
-            array's data.
+            The CUDA stream that copies are enqueued on, named as in `to_arrow_device`. It waits for
+            the array's data.
 
         Returns
         -------

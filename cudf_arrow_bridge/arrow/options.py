@@ -56,9 +56,14 @@ def check_kind(kind: Kind | None) -> Kind | None:
     return kind
 
 
-def check_max_rows(max_rows: Any) -> int | None:
-    """Return what a caller gave as ``max_rows=``, as an int, if that is possible."""
-    return None if max_rows is None else _positive("max_rows", max_rows, "an integer or None")
+def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
+    """Return what a caller gave as ``max_rows=`` or ``max_chunksize=``, as an int if possible."""
+    name, value = "max_rows", max_rows
+    if max_chunksize is not None:
+        if max_rows is not None:
+            raise ValueError("expected one of max_rows= and max_chunksize=, got both")
+        name, value = "max_chunksize", max_chunksize
+    return None if value is None else _positive(name, value, "an integer or None")
 
 
 def check_prefetch(prefetch: Any) -> int:
@@ -145,7 +150,7 @@ class TensorImportOptions:
     Attributes
     ----------
     stream
-        The stream that waits for the data and that copies run on.
+        The CUDA stream that waits for the data and that copies run on.
     reader
         A second stream that reads the result, or None; see `ImportArguments`.
     mr

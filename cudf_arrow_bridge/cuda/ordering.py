@@ -81,7 +81,7 @@ def ordered(stream: protocols.Stream, made_on: int) -> Iterator[None]:
     Parameters
     ----------
     stream
-        The stream that uses the data within the context.
+        The CUDA stream that uses the data within the context.
     made_on
         The handle of the stream that made the data.
     """

@@ -48,7 +48,7 @@ class ComputeLocation:
     host
         Whether they run on the CPU.
     stream
-        The stream of conversions on the GPU, as pylibcudf takes it.
+        The CUDA stream of conversions on the GPU, as pylibcudf takes it.
     """
 
     host: bool

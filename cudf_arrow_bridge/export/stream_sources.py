@@ -126,7 +126,7 @@ def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]
     source
         What `open_source` returns. Each call begins anew, except with iterators.
     stream
-        The stream of the export. It waits for row groups and partitions that are made here.
+        The CUDA stream of the export. It waits for row groups and partitions that are made here.
     take
         Called before an iterator, or a stream that may be one-shot, is read.
 

@@ -118,7 +118,7 @@ class FrameAssembler:
             For a batch of a stream, the number of rows before it: where its part of a range index
             begins. None for a single batch.
         stream
-            The stream of conversions, as pylibcudf takes it.
+            The CUDA stream of conversions, as pylibcudf takes it.
         copy
             False: columns that have to be converted are an error.
 

@@ -29,7 +29,7 @@ def concatenate_on_gpu(
     path
         The path of the column, for errors.
     stream
-        The stream of the work, as pylibcudf takes it.
+        The CUDA stream of the work, as pylibcudf takes it.
     mr
         The memory resource of the result; None for rmm's current one.
 

@@ -90,7 +90,7 @@ def disassemble(
         any other becomes columns of the table, or is dropped where a series becomes an array.
         True: always columns, for which a series becomes a table. False: dropped.
     stream
-        The stream on which a column is made of a RangeIndex, as pylibcudf takes it.
+        The CUDA stream on which a column is made of a RangeIndex, as pylibcudf takes it.
     copy
         False: a RangeIndex that becomes a column is an error.
     sharer

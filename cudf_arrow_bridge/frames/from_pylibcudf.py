@@ -157,7 +157,7 @@ class ColumnConverter:
         column
             The column as imported.
         stream
-            The stream of conversions, as pylibcudf takes it.
+            The CUDA stream of conversions, as pylibcudf takes it.
 
         Raises
         ------

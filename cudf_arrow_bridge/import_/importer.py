@@ -33,7 +33,7 @@ class Importer:
     Parameters
     ----------
     stream
-        The stream that will use the data.
+        The CUDA stream that will use the data.
     mr
         The memory resource of converted buffers; None for rmm's current one.
     to

@@ -24,7 +24,7 @@ class DeviceAdopter:
     Attributes
     ----------
     stream
-        The stream that waits for the work that makes the memory's contents.
+        The CUDA stream that waits for the work that makes the memory's contents.
     """
 
     stream: Stream

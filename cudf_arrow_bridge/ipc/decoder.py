@@ -55,7 +55,7 @@ class DecodeOptions:
     Attributes
     ----------
     stream
-        The stream that waits for the buffers.
+        The CUDA stream that waits for the buffers.
     checks
         What is checked.
     mr

@@ -64,7 +64,7 @@ class MessageEncoder:
     schema
         The schema of the arrays; those that are no tables become batches of the one column.
     stream
-        The stream that reads of offsets and copies of slices are enqueued on.
+        The CUDA stream that reads of offsets and copies of slices are enqueued on.
     may_read
         Says of a kind of memory whether dictionaries in it may be read, to compare them. Others
         are sent again unless they are the same memory.

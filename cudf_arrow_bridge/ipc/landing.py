@@ -27,7 +27,7 @@ class Landing:
     is_host
         Which of the two.
     stream
-        The stream that copies are enqueued on.
+        The CUDA stream that copies are enqueued on.
     mr
         The memory resource of a device's memory.
     chunk_size

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.ipc.body import ALIGNMENT, BodyBuffer
+from ..arrow.options import check_max_rows
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .encoder import MessageEncoder, arrays_of
@@ -50,6 +51,7 @@ def messages(
     stream: Any = None,
     preserve_index: bool | None = None,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
 ) -> Iterator[Message]:
     """Give cuDF data as Arrow IPC messages, for transports that move metadata and bodies apart.
 
@@ -65,12 +67,14 @@ def messages(
     source
         What `to_arrow_device_stream` takes. Other arrays than tables become batches of one column.
     stream : optional
-        The stream that made the data, named as in `to_arrow_device`. A device's buffers may be read
-        after its work; their ``__cuda_array_interface__`` names it.
+        The CUDA stream that made the data, named as in `to_arrow_device`. A device's buffers may be
+        read after its work; their ``__cuda_array_interface__`` names it.
     preserve_index : bool, optional
         Whether the index becomes columns; see `to_arrow_device`.
     max_rows : int, optional
         The maximum number of rows of a batch; None: each object is one batch.
+    max_chunksize : int, optional
+        pyarrow's name of `max_rows`.
 
     Returns
     -------
@@ -96,6 +100,7 @@ def messages(
     >>> batch.buffers[1].address == frame["a"].to_pylibcudf()[0].data().ptr
     True
     """
+    max_rows = check_max_rows(max_rows, max_chunksize)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
     encoder = MessageEncoder(
         arrays._schema_handle(),

@@ -28,7 +28,7 @@ class ReadDictionaries:
     checks
         What is checked; see `BodyDecoder.batch`.
     stream
-        The stream after whose work the buffers are there.
+        The CUDA stream after whose work the buffers are there.
     """
 
     def __init__(

@@ -45,8 +45,8 @@ def open_stream(
         A path, an object with the buffer protocol, a ``pyarrow.Buffer``, a socket, or a binary
         file.
     stream : optional
-        The stream that copies to a device are enqueued on, and on which arrays are handed on; named
-        as in `to_arrow_device`.
+        The CUDA stream that copies to a device are enqueued on, and on which arrays are handed on;
+        named as in `to_arrow_device`.
     mr : optional
         The memory resource of a device's memory; None for rmm's current one.
     device_type : {"cpu", "cuda"} or DeviceType, optional

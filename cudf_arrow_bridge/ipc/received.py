@@ -35,8 +35,8 @@ def from_messages(
         ``__cuda_array_interface__`` or ``__dlpack__``; it is kept alive as long as the data is in
         use.
     stream : optional
-        The stream that waits for what a ``__cuda_array_interface__`` names, and on which the arrays
-        are handed on; named as in `to_arrow_device`.
+        The CUDA stream that waits for what a ``__cuda_array_interface__`` names, and on which the
+        arrays are handed on; named as in `to_arrow_device`.
     mr : optional
         The memory resource of what is converted where a consumer asks for another schema.
     validate : {"sizes", "minimal", "full"}

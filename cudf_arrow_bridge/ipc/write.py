@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.ipc.body import IpcBody
+from ..arrow.options import check_max_rows
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .compression import Compression, check_compression, compress, compressed_metadata
@@ -24,6 +25,7 @@ def write_stream(
     stream: Any = None,
     preserve_index: bool | None = None,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
     compression: Compression | None = None,
     chunk_size: int = CHUNK_SIZE,
 ) -> None:
@@ -42,7 +44,7 @@ def write_stream(
         A path, a URL of fsspec, a binary file, a socket, or an object with ``write``. A file that a
         path names is replaced at the end by one that is written beside it, what a URL names by a
         complete upload; if writing fails, either stays as it was.
-    stream, preserve_index, max_rows : optional
+    stream, preserve_index, max_rows, max_chunksize : optional
         See `messages`.
     compression : {"lz4", "zstd"}, optional
         How buffers are compressed, by pyarrow on the host: a device's memory is copied there, one
@@ -71,6 +73,7 @@ def write_stream(
     >>> pa.ipc.open_stream(sink.getvalue()).read_all().column("a").to_pylist()
     [1, 2, 3]
     """
+    max_rows = check_max_rows(max_rows, max_chunksize)
     writer = _Writer(source, stream, preserve_index, max_rows, compression, chunk_size)
     with open_sink(sink) as out:
         writer.write_messages(out)
@@ -84,6 +87,7 @@ def write_file(
     stream: Any = None,
     preserve_index: bool | None = None,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
     compression: Compression | None = None,
     chunk_size: int = CHUNK_SIZE,
 ) -> None:
@@ -94,7 +98,7 @@ def write_file(
 
     Parameters
     ----------
-    source, sink, stream, preserve_index, max_rows, compression, chunk_size
+    source, sink, stream, preserve_index, max_rows, max_chunksize, compression, chunk_size
         See `write_stream`. A sink that has been written to before must stand at a multiple of 8.
 
     Raises
@@ -115,6 +119,7 @@ def write_file(
     >>> pa.ipc.open_file(path).read_all().column("a").to_pylist()
     [1, 2, 3]
     """
+    max_rows = check_max_rows(max_rows, max_chunksize)
     writer = _Writer(source, stream, preserve_index, max_rows, compression, chunk_size, True)
     with open_sink(sink) as out:
         out.write(MAGIC + bytes(2))

@@ -40,7 +40,7 @@ class WrittenDictionaries:
     stored
         The schema, with the ids of its dictionaries.
     stream
-        The stream that bodies are described on.
+        The CUDA stream that bodies are described on.
     may_read
         Says of a kind of memory whether its values may be read, to compare them.
     is_file

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
+import io
 import weakref
 
 import numpy as np
@@ -311,3 +313,28 @@ def test_streams_of_peers_are_exported_as_requested():
         requested_schema=wanted,
     )
     assert exported.schema == wanted
+
+
+def test_max_chunksize_is_max_rows():
+    table = pa.table({"a": range(5)})
+    stream = bridge.to_arrow_device_stream(table, max_chunksize=2)
+    assert [len(batch) for batch in stream] == [2, 2, 1]
+    for write, read in (
+        (bridge.ipc.write_stream, pa.ipc.open_stream),
+        (bridge.ipc.write_file, pa.ipc.open_file),
+    ):
+        sink = io.BytesIO()
+        write(table, sink, max_chunksize=2)
+        batches = read(sink.getvalue()).read_all().to_batches()
+        assert [len(batch) for batch in batches] == [2, 2, 1]
+
+    async def lengths():
+        return [len(array) async for array in bridge.to_arrow_device_async(table, max_chunksize=2)]
+
+    assert asyncio.run(lengths()) == [2, 2, 1]
+    messages = [m for m in bridge.ipc.messages(table, max_chunksize=2) if m.body_length]
+    assert len(messages) == 3
+    with pytest.raises(ValueError, match="one of max_rows= and max_chunksize="):
+        bridge.to_arrow_device_stream(table, max_rows=2, max_chunksize=2)
+    with pytest.raises(ValueError, match="max_chunksize=0"):
+        bridge.to_arrow_device_stream(table, max_chunksize=0)

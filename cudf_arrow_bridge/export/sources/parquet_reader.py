@@ -67,7 +67,7 @@ class ParquetReader:
         fragment
             Of what `can_read` is true.
         stream
-            The stream of the export, which waits for each chunk.
+            The CUDA stream of the export, which waits for each chunk.
         """
         parquet = plc.io.parquet
         source = plc.io.SourceInfo([fragment.path])

@@ -122,7 +122,7 @@ class Source(ABC):
         n
             How many.
         stream
-            The stream that copies are enqueued on.
+            The CUDA stream that copies are enqueued on.
         mr
             The resource of the memory; None for rmm's current one.
         chunk_size
