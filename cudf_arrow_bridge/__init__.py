@@ -22,6 +22,7 @@ from cudf_arrow_bridge.dask_registration import register_with_dask  # noqa: E402
 from cudf_arrow_bridge.from_arrow import (  # noqa: E402
     from_arrow_device,
     from_arrow_device_stream,
+    iter_arrow_device_stream,
 )
 from cudf_arrow_bridge.from_arrow_async import from_arrow_device_async  # noqa: E402
 from cudf_arrow_bridge.installed_protocol import (  # noqa: E402
@@ -61,6 +62,7 @@ __all__ = [
     "has_gpu",
     "install_protocol",
     "ipc",
+    "iter_arrow_device_stream",
     "ray",
     "to_arrow_device",
     "to_arrow_device_async",

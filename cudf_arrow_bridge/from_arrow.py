@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
-
-import pylibcudf as plc
+from typing import Any, Literal, overload
 
 from .arrow.options import Kind, Validation, check_kind, check_option
 from .arrow.refusals import ANY_PROTOCOL, is_of_cudf, refusal
@@ -19,10 +17,7 @@ from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
-if TYPE_CHECKING:
-    import cudf
-
-__all__ = ["from_arrow_device", "from_arrow_device_stream"]
+__all__ = ["from_arrow_device", "from_arrow_device_stream", "iter_arrow_device_stream"]
 
 
 def from_arrow_device(
@@ -36,7 +31,7 @@ def from_arrow_device(
     copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
-) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+) -> Any:
     """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
 
     The buffers stay the producer's memory, kept alive by the result and released when the last
@@ -132,6 +127,34 @@ def from_arrow_device(
     return importer.assembler(parsed, kind, source.labels)(columns, num_rows, source.first_row)
 
 
+@overload
+def from_arrow_device_stream(
+    obj: Any,
+    *,
+    stream: Any = None,
+    concat: Literal[True] = True,
+    mr: Any = None,
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
+    kind: Kind | None = None,
+    columns: Sequence[str] | None = None,
+    copy: bool | None = None,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
+) -> Any: ...
+@overload
+def from_arrow_device_stream(
+    obj: Any,
+    *,
+    stream: Any = None,
+    concat: Literal[False],
+    mr: Any = None,
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
+    kind: Kind | None = None,
+    columns: Sequence[str] | None = None,
+    copy: bool | None = None,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
+) -> Iterator[Any]: ...
 def from_arrow_device_stream(
     obj: Any,
     *,
@@ -144,13 +167,7 @@ def from_arrow_device_stream(
     copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
-) -> (
-    cudf.DataFrame
-    | cudf.Series
-    | plc.Table
-    | plc.Column
-    | Iterator[cudf.DataFrame | cudf.Series | plc.Table | plc.Column]
-):
+) -> Any:
     """Import a stream of Arrow arrays as cuDF data.
 
     The buffers of each array are adopted without copying where the layouts allow; see
@@ -167,8 +184,7 @@ def from_arrow_device_stream(
         The CUDA stream that will use the data; see `from_arrow_device`.
     concat : bool
         True: one object of all batches, concatenated in one pass; a stream of one batch is not
-        copied. False: an iterator, which pulls each batch when it is asked for it; closing it
-        releases the rest.
+        copied. False: what `iter_arrow_device_stream` returns.
     mr, to, kind, columns, copy, validate, sanitize : optional
         See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable,
         but not the chunks of a ``pyarrow.ChunkedArray``. Of files, `columns` are those that are
@@ -191,7 +207,7 @@ def from_arrow_device_stream(
         If an argument has another value; if an array contradicts the schema or the specification,
         or would have to be copied with ``copy=False``; or if the producer says EINVAL.
     OverflowError
-        If there are more rows in all than a cuDF column holds: use ``concat=False``.
+        If there are more rows in all than a cuDF column holds: use `iter_arrow_device_stream`.
     OSError, MemoryError, NotImplementedError
         For other error codes of the producer. The exception of a Python producer in this process is
         raised itself.
@@ -202,8 +218,6 @@ def from_arrow_device_stream(
     >>> batches = [pa.record_batch({"a": [1, 2]}), pa.record_batch({"a": [3]})]
     >>> len(cab.from_arrow_device_stream(pa.Table.from_batches(batches)))
     3
-    >>> [len(one) for one in cab.from_arrow_device_stream(batches, concat=False)]
-    [2, 1]
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
@@ -211,6 +225,59 @@ def from_arrow_device_stream(
     if concat:
         return import_concatenated(source, kind, importer)
     return import_batches(source, source.kind(kind), importer)
+
+
+def iter_arrow_device_stream(
+    obj: Any,
+    *,
+    stream: Any = None,
+    mr: Any = None,
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
+    kind: Kind | None = None,
+    columns: Sequence[str] | None = None,
+    copy: bool | None = None,
+    validate: Validation = "minimal",
+    sanitize: bool = True,
+) -> Iterator[Any]:
+    """Import a stream of Arrow arrays as cuDF data, one batch after the other.
+
+    Each batch is pulled from the producer when it is asked for. Closing the iterator releases the
+    rest.
+
+    Parameters
+    ----------
+    obj, stream, mr, to, kind, columns, copy, validate, sanitize
+        See `from_arrow_device_stream`.
+
+    Returns
+    -------
+    Iterator of cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
+        By `to` and `kind`. The rows of a range index go on from batch to batch.
+
+    Raises
+    ------
+    TypeError, KeyError, ValueError, OSError, MemoryError, NotImplementedError
+        See `from_arrow_device_stream`; those of a later batch are raised in its turn.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> batches = [pa.record_batch({"a": [1, 2]}), pa.record_batch({"a": [3]})]
+    >>> [len(frame) for frame in cab.iter_arrow_device_stream(batches)]
+    [2, 1]
+    """
+    return from_arrow_device_stream(
+        obj,
+        stream=stream,
+        concat=False,
+        mr=mr,
+        to=to,
+        kind=kind,
+        columns=columns,
+        copy=copy,
+        validate=validate,
+        sanitize=sanitize,
+    )
 
 
 def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:

@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import pylibcudf as plc
-
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import Kind, Validation, check_kind, check_prefetch
 from .arrow.refusals import ANY_PROTOCOL, refusal
@@ -20,8 +18,6 @@ from .import_.importer import Importer
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
-    import cudf
-
     from .async_.arrays import Arrays
 
 __all__ = ["from_arrow_device_async"]
@@ -39,7 +35,7 @@ def from_arrow_device_async(
     copy: bool | None = None,
     validate: Validation = "minimal",
     sanitize: bool = True,
-) -> AsyncGenerator[cudf.DataFrame | cudf.Series | plc.Table | plc.Column, None]:
+) -> AsyncGenerator[Any, None]:
     """Import arrays while an event loop does other things: ``async for frame in ...``.
 
     Arrays are made ahead, on other threads, and adopted as by `from_arrow_device_stream`.

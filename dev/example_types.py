@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check the types of README's examples as its readers' checkers do: mypy and pyright."""
+
+import runpy
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: pyright's own rules, not the stricter ones of basedpyright, which ships it with Node.js.
+CONFIG = '[tool.basedpyright]\ntypeCheckingMode = "standard"\nreportMissingImports = false\n'
+
+
+def main() -> int:
+    pages = runpy.run_path(str(ROOT / "tests" / "project" / "test_pages.py"))
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "pyproject.toml").write_text(CONFIG)
+        for example in pages["examples"]():
+            if example.page.name == "README.md":
+                (Path(name) / f"example_{example.name.replace('-', '_')}.py").write_text(
+                    example.code
+                )
+        files = sorted(Path(name).glob("*.py"))
+        commands = [
+            [
+                "mypy",
+                "--strict",
+                "--ignore-missing-imports",
+                "--allow-untyped-defs",
+                "--allow-untyped-calls",
+                *files,
+            ],
+            ["basedpyright", "--project", name, "--pythonpath", sys.executable, *files],
+        ]
+        return max(
+            subprocess.run(command, cwd=name, check=False).returncode for command in commands
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
