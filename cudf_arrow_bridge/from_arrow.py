@@ -112,8 +112,10 @@ def from_arrow_device(
     ValueError: columns that have to be copied found, none expected with copy=False: ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
-    obj = _with_index(obj, kind, importer)
     source = find_array(obj)
+    if source is None:
+        obj = _with_index(obj, kind, importer)
+        source = find_array(obj)
     if source is None:
         if not (has_stream_protocol(obj) or has_files(obj) or is_lazy(obj)):
             expected = f"a path, a dataset, or one with {ANY_PROTOCOL}"
