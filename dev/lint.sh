@@ -10,6 +10,7 @@ step "Lint"
 ruff check
 ruff format --check
 mypy
+python dev/example_types.py
 cython-lint cudf_arrow_bridge
 git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -Werror
 git ls-files -co --exclude-standard | xargs codespell

@@ -17,7 +17,7 @@ from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .loans import Loan
 from .report import Report, report_column
 from .schemas import as_field, as_schema
-from .table_face import TableFace
+from .table_face import TableFace, available_if
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
@@ -80,16 +80,12 @@ class DeviceArray(TableFace, TensorProtocols):
         """Export the schema as an ``arrow_schema`` PyCapsule."""
         return self._arrow_schema.__arrow_c_schema__()
 
-    @property
-    def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
+    @available_if(TableFace._check_readable)
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
 
-        A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
+        ``hasattr`` is False where the memory cannot be read by the CPU.
         """
-        self._check_readable("__arrow_c_array__")
-        return self._export_host
-
-    def _export_host(self, requested_schema: object | None = None) -> tuple[object, object]:
         exported = self.as_requested(requested_schema)
         array = exported._array.array_capsule()
         return exported.__arrow_c_schema__(), array

@@ -18,6 +18,7 @@ from .device_array import DeviceArray, Exporter
 from .options import Kind
 from .refusals import StaysHere
 from .schemas import as_field, as_schema_or_field, check_num_fields
+from .table_face import available_if
 
 if TYPE_CHECKING:
     from .._core.exported_array import ExportedArray
@@ -121,18 +122,20 @@ class DeviceArrayStream(StaysHere):
         check_keywords(kwargs)
         return self._export(requested_schema, ExportedStream.device_stream_capsule)
 
-    @property
-    def __arrow_c_stream__(self) -> Callable[..., object]:
-        """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
-
-        A method for which ``hasattr`` is False where the memory cannot be read by the CPU. Where
-        there is a GPU, the first batch is made to find out.
-        """
+    def _check_readable(self, name: str) -> None:
         if has_gpu() and not self.is_released and self._is_on_gpu():
             raise AttributeError(
-                "__arrow_c_stream__ needs memory that the CPU can read; this is on a CUDA device"
+                f"{name} needs memory that the CPU can read; this is on a CUDA device"
             )
-        return self._export_host
+
+    @available_if(_check_readable)
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+
+        ``hasattr`` is False where the memory cannot be read by the CPU. Where there is a GPU, the
+        first batch is made to find out.
+        """
+        return self._export(requested_schema, ExportedStream.stream_capsule)
 
     def _is_on_gpu(self) -> bool:
         try:
@@ -140,9 +143,6 @@ class DeviceArrayStream(StaysHere):
         except BaseException:
             # The first batch fails: that is for the call to raise, not for hasattr.
             return False
-
-    def _export_host(self, requested_schema: object | None = None) -> object:
-        return self._export(requested_schema, ExportedStream.stream_capsule)
 
     def _export(
         self, requested_schema: object | None, make_capsule: Callable[[ExportedStream], object]

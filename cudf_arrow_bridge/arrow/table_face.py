@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,32 @@ from ..cuda.residency import DeviceType
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableFace"]
+__all__ = ["TableFace", "available_if"]
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[[Any, str], None]) -> Callable[[Method], Method]:
+    """Make a method an attribute that is there, as ``hasattr`` says, only if a check allows it.
+
+    Parameters
+    ----------
+    check
+        Called with the object and the method's name; raises AttributeError to hide the method.
+    """
+
+    def decorate(method: Method) -> Method:
+        name = method.__name__
+
+        def bind(self: Any) -> Any:
+            check(self, name)
+            return method.__get__(self)
+
+        # To type checkers it stays a method, as those of the protocols are.
+        return cast("Method", property(bind, doc=method.__doc__))
+
+    return decorate
 
 
 class TableFace(DescribedArray):
@@ -52,44 +77,6 @@ class TableFace(DescribedArray):
         def release(self) -> None:
             """See `DeviceArray.release`."""
 
-    @property
-    def __arrow_c_device_stream__(self) -> Callable[..., object]:
-        """Export a table as an ``arrow_device_array_stream`` PyCapsule, a stream of one batch.
-
-        A method for which ``hasattr`` is False on a column. It takes what
-        `__arrow_c_device_array__` does.
-        """
-        self._check_table("__arrow_c_device_stream__")
-        return self._export_device_stream
-
-    def _export_device_stream(
-        self, requested_schema: object | None = None, **kwargs: Any
-    ) -> object:
-        check_keywords(kwargs)
-        return self._stream_of_one(requested_schema).device_stream_capsule()
-
-    @property
-    def __arrow_c_stream__(self) -> Callable[..., object]:
-        """Export a table as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
-
-        A method for which ``hasattr`` is False on a column, and where the memory cannot be read by
-        the CPU.
-        """
-        self._check_table("__arrow_c_stream__")
-        self._check_readable("__arrow_c_stream__")
-        return self._export_stream
-
-    def _export_stream(self, requested_schema: object | None = None) -> object:
-        return self._stream_of_one(requested_schema).stream_capsule()
-
-    def _stream_of_one(self, requested_schema: object | None) -> ExportedStream:
-        exported = self.as_requested(requested_schema)
-        state = StreamState()
-        state.labels = exported._labels
-        schema = Schema.copy_of(exported.__arrow_c_schema__())
-        batch = single_batch(schema, exported._array)
-        return ExportedStream(iter((batch,)), state, schema)
-
     def _check_readable(self, name: str) -> None:
         """Hide a method where the CPU cannot read the memory."""
         if self.device_type == DeviceType.CUDA:
@@ -102,6 +89,37 @@ class TableFace(DescribedArray):
         """Hide an attribute that only tables have."""
         if self._kind != "table":
             raise AttributeError(f"{name}: a column found, a table expected")
+
+    def _check_readable_table(self, name: str) -> None:
+        self._check_table(name)
+        self._check_readable(name)
+
+    @available_if(_check_table)
+    def __arrow_c_device_stream__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> object:
+        """Export a table as an ``arrow_device_array_stream`` PyCapsule, a stream of one batch.
+
+        ``hasattr`` is False on a column. It takes what `__arrow_c_device_array__` does.
+        """
+        check_keywords(kwargs)
+        return self._stream_of_one(requested_schema).device_stream_capsule()
+
+    @available_if(_check_readable_table)
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export a table as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+
+        ``hasattr`` is False on a column, and where the memory cannot be read by the CPU.
+        """
+        return self._stream_of_one(requested_schema).stream_capsule()
+
+    def _stream_of_one(self, requested_schema: object | None) -> ExportedStream:
+        exported = self.as_requested(requested_schema)
+        state = StreamState()
+        state.labels = exported._labels
+        schema = Schema.copy_of(exported.__arrow_c_schema__())
+        batch = single_batch(schema, exported._array)
+        return ExportedStream(iter((batch,)), state, schema)
 
     @property
     def num_rows(self) -> int:

@@ -365,3 +365,14 @@ def test_the_kinds_of_cudf_columns_are_kept():
     made = frame({"s": column(pa.array(["x", None]), np.dtype(object)), "n": numbers(2)})
     found = bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(made, max_rows=1))
     assert_same_object(found, made)
+
+
+def test_iterating_is_importing_without_concatenation():
+    batches = [BATCH.slice(0, 3), BATCH.slice(3)]
+    options = {"columns": [BATCH.schema.names[0]], "to": "pylibcudf"}
+    found = list(bridge.iter_arrow_device_stream(iter(batches), **options))
+    expected = list(bridge.from_arrow_device_stream(iter(batches), concat=False, **options))
+    assert [one.num_rows() for one in found] == [3, len(BATCH) - 3]
+    assert list(map(rows, found)) == list(map(rows, expected))
+    with pytest.raises(TypeError, match="an iterable of arrays, expected"):
+        bridge.iter_arrow_device_stream(42)
