@@ -28,4 +28,4 @@ for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do wait -n; done
 step "Files whose writing fails"
 "${CC:-cc}" -shared -fPIC tests/testing/ipc/faulty_calls.c -o build/faulty_calls.so -ldl
 LD_PRELOAD="$PWD/build/faulty_calls.so" PYTHONPATH="$PWD/tests" RAPIDS_NO_INITIALIZE=1 \
-  python -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000
+  python -P -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000

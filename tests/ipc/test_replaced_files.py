@@ -187,7 +187,7 @@ def test_faults_while_a_file_is_written(tmp_path):
     environment = {**os.environ, "LD_PRELOAD": str(library)}
     paths = [str(tests), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    command = [sys.executable, "-m", "testing.ipc.write_faults", library, "50"]
+    command = [sys.executable, "-P", "-m", "testing.ipc.write_faults", library, "50"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "none: new content 10 times" in result.stdout

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write over a file again and again, while signals come and calls of the system fail.
 
-``python -m testing.ipc.write_faults LIBRARY TRIALS [SEED]`` with the library of `faulty_calls.c`
+``python -P -m testing.ipc.write_faults LIBRARY TRIALS [SEED]`` with the library of `faulty_calls.c`
 preloaded. Each trial is a process of its own. After it, the file has the content of before or that
 of the trial, and the folder has no other file unless the process was killed.
 """
